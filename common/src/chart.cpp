@@ -61,7 +61,7 @@ struct axis {
   double begin, end;  // in pixels
   std::vector<double> ticks = {};
 
-  double place(double value) const {
+  double position(double value) const {
     const double v = logarithmic ? std::log10(value) : value;
     return begin + (v - low) / (high - low) * (end - begin);
   }
@@ -153,12 +153,12 @@ std::string svg(const chart& what) {
                     "<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n";
   out += text_at((kLeft + kRight) / 2, 25, what.title, " text-anchor=\"middle\" font-size=\"16\"");
   for (const double tick : x.ticks) {
-    out += line_between(x.place(tick), kTop, x.place(tick), kBottom, "#dddddd");
-    out += text_at(x.place(tick), kBottom + 18, number(tick), " text-anchor=\"middle\"");
+    out += line_between(x.position(tick), kTop, x.position(tick), kBottom, "#dddddd");
+    out += text_at(x.position(tick), kBottom + 18, number(tick), " text-anchor=\"middle\"");
   }
   for (const double tick : y.ticks) {
-    out += line_between(kLeft, y.place(tick), kRight, y.place(tick), "#dddddd");
-    out += text_at(kLeft - 8, y.place(tick) + 4, number(tick), " text-anchor=\"end\"");
+    out += line_between(kLeft, y.position(tick), kRight, y.position(tick), "#dddddd");
+    out += text_at(kLeft - 8, y.position(tick) + 4, number(tick), " text-anchor=\"end\"");
   }
   out += line_between(kLeft, kBottom, kRight, kBottom, "black");
   out += line_between(kLeft, kTop, kLeft, kBottom, "black");
@@ -172,7 +172,7 @@ std::string svg(const chart& what) {
     std::string points, marks;
     for (const auto& point : what.lines[i].points) {
       if (!shown(point)) continue;
-      const std::string px = number(x.place(point.first)), py = number(y.place(point.second));
+      const std::string px = number(x.position(point.first)), py = number(y.position(point.second));
       points += px + "," + py + " ";
       marks += "<circle cx=\"" + px + "\" cy=\"" + py + "\" r=\"3\" fill=\"" + colour + "\"/>\n";
     }

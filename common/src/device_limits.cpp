@@ -40,9 +40,9 @@ std::optional<std::uint64_t> host_memory_available() {
   return static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(page_size);
 }
 
-void require(const std::string& whose, std::uint64_t needed, std::uint64_t available) {
+void require(const std::string& memory, std::uint64_t needed, std::uint64_t available) {
   if (needed <= available) return;
-  throw invalid_input("this needs " + human_bytes(static_cast<double>(needed)) + " of " + whose +
+  throw invalid_input("this needs " + human_bytes(static_cast<double>(needed)) + " of " + memory +
                       " memory, and " + human_bytes(static_cast<double>(available)) +
                       " are free; try a smaller size");
 }

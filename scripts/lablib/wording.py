@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: The CUDA Labs authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""Home-made words (docs/wording.toml) in what students read: pages, comments, messages."""
+"""Home-made words (docs/wording.toml) in what students read: pages, comments, messages, names."""
 
 import re
 from pathlib import Path
-from typing import Iterator, List, NamedTuple, Tuple
+from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from lablib import pages
 from lablib.cuda_tokens import all_tokens
@@ -18,7 +18,8 @@ _CODE = re.compile(r"(labs|solutions|tests/\d\d_\w+|common/(include|src))/.+\.(c
 
 
 class Avoided(NamedTuple):
-    words: "re.Pattern[str]"
+    words: "Optional[re.Pattern[str]]"  # in prose
+    names: "Optional[re.Pattern[str]]"  # of variables, functions and types
     say: str
 
 
@@ -29,14 +30,23 @@ def read_list(root: Path) -> List[Avoided]:
         return []
     try:
         entries = parse_toml(path.read_text(encoding="utf-8"))["avoid"]
-        return [
-            Avoided(re.compile(rf"(?<!\w)({each['words']})(?!\w)", re.IGNORECASE), each["say"])
-            for each in entries
-        ]
+        return [_avoided(each) for each in entries]
     except (ValueError, KeyError, TypeError, re.error) as error:
         raise LabError(
-            f"{path}:1: each [[avoid]] needs `words`, a regular expression, and `say`: {error!r}."
+            f"{path}:1: each [[avoid]] needs `words` or `names`, regular expressions, and `say`:"
+            f" {error!r}."
         ) from error
+
+
+def _avoided(entry: Dict[str, str]) -> Avoided:
+    words, names = entry.get("words"), entry.get("names")
+    if not (words or names):
+        raise KeyError("words")
+    return Avoided(
+        re.compile(rf"(?<!\w)({words})(?!\w)", re.IGNORECASE) if words else None,
+        re.compile(names) if names else None,
+        entry["say"],
+    )
 
 
 def is_read(path: str) -> bool:
@@ -59,9 +69,21 @@ def prose(path: str, text: str) -> Iterator[Tuple[int, str]]:
             yield text.count("\n", 0, token.start) + 1, token.text
 
 
+def names(path: str, text: str) -> Iterator[Tuple[int, str]]:
+    """Line and text of each name in a program."""
+    if not path.endswith(".md"):
+        for token in all_tokens(text):
+            if token.kind == "name":
+                yield text.count("\n", 0, token.start) + 1, token.text
+
+
 def find(path: str, text: str, avoided: List[Avoided]) -> Iterator[Tuple[int, str]]:
     """Line and sentence for each word to avoid."""
     for number, line in prose(path, text):
         for each in avoided:
-            for match in each.words.finditer(line):
+            for match in each.words.finditer(line) if each.words else ():
                 yield number, f"'{match[0]}' is a word of our own; better: {each.say}"
+    for number, name in names(path, text):
+        for each in avoided:
+            if each.names and each.names.fullmatch(name):
+                yield number, f"'{name}' is no name for this; better: {each.say}"

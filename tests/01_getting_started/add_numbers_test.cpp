@@ -35,51 +35,51 @@ using lab::testing::is_refused_launch;
 constexpr int kMost = std::numeric_limits<int>::max();
 constexpr int kLeast = std::numeric_limits<int>::min();
 
-const char* name_of(step which) { return which == step::by_hand ? "by_hand" : "owner"; }
+const char* name_of(step version) { return version == step::by_hand ? "by_hand" : "owner"; }
 
 // --- who does the work ---------------------------------------------------------------------------
 
 REQUIRED_WORK(AKernelThatAdds) {
-  for (const step which : {step::by_hand, step::owner})
-    EXPECT_TRUE(at_other_sizes([=](int n) { return add(which, n, 7) == n + 7; },
+  for (const step version : {step::by_hand, step::owner})
+    EXPECT_TRUE(at_other_sizes([=](int n) { return add(version, n, 7) == n + 7; },
                                {.threads = 1, .fetched = sizeof(int), .writes = sizeof(int)}))
-        << name_of(which);
+        << name_of(version);
 }
 
 class EachStep : public ::testing::TestWithParam<step> {
  protected:
-  step which() const { return GetParam(); }
+  step version() const { return GetParam(); }
 };
 INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::Values(step::by_hand, step::owner),
                          [](const auto& test) { return name_of(test.param); });
 
 // --- sums ----------------------------------------------------------------------------------------
 
-TEST_P(EachStep, AddsTheBooksNumbers) { EXPECT_EQ(add(which(), 2, 7), 9); }
+TEST_P(EachStep, AddsTheBooksNumbers) { EXPECT_EQ(add(version(), 2, 7), 9); }
 
 TEST_P(EachStep, AddsZerosAndNegativeNumbers) {
-  EXPECT_EQ(add(which(), 0, 0), 0);
-  EXPECT_EQ(add(which(), 0, 5), 5);
-  EXPECT_EQ(add(which(), 5, 0), 5);
-  EXPECT_EQ(add(which(), -7, 3), -4);
-  EXPECT_EQ(add(which(), 7, -3), 4);
-  EXPECT_EQ(add(which(), -7, -3), -10);
+  EXPECT_EQ(add(version(), 0, 0), 0);
+  EXPECT_EQ(add(version(), 0, 5), 5);
+  EXPECT_EQ(add(version(), 5, 0), 5);
+  EXPECT_EQ(add(version(), -7, 3), -4);
+  EXPECT_EQ(add(version(), 7, -3), 4);
+  EXPECT_EQ(add(version(), -7, -3), -10);
 }
 
 TEST_P(EachStep, WrapsAroundWhereTheSumDoesNotFit) {
-  EXPECT_EQ(add(which(), kMost, 0), kMost);
-  EXPECT_EQ(add(which(), kLeast, 0), kLeast);
-  EXPECT_EQ(add(which(), kMost, 1), kLeast);
-  EXPECT_EQ(add(which(), kLeast, -1), kMost);
-  EXPECT_EQ(add(which(), kMost, kMost), -2);
-  EXPECT_EQ(add(which(), kLeast, kLeast), 0);
-  EXPECT_EQ(add(which(), kMost, kLeast), -1);
+  EXPECT_EQ(add(version(), kMost, 0), kMost);
+  EXPECT_EQ(add(version(), kLeast, 0), kLeast);
+  EXPECT_EQ(add(version(), kMost, 1), kLeast);
+  EXPECT_EQ(add(version(), kLeast, -1), kMost);
+  EXPECT_EQ(add(version(), kMost, kMost), -2);
+  EXPECT_EQ(add(version(), kLeast, kLeast), 0);
+  EXPECT_EQ(add(version(), kMost, kLeast), -1);
 }
 
 TEST_P(EachStep, AddsWhatItIsGivenNow) {
   // The second sum must not be the first one's, left in memory that is given out again.
-  EXPECT_EQ(add(which(), 10, 20), 30);
-  EXPECT_EQ(add(which(), 1, 2), 3);
+  EXPECT_EQ(add(version(), 10, 20), 30);
+  EXPECT_EQ(add(version(), 1, 2), 3);
 }
 
 class EachSeed : public ::testing::TestWithParam<std::tuple<step, std::uint64_t>> {};
@@ -92,10 +92,10 @@ INSTANTIATE_TEST_SUITE_P(Steps, EachSeed,
                          });
 
 TEST_P(EachSeed, AddsRandomNumbers) {
-  const auto& [which, seed] = GetParam();
+  const auto& [version, seed] = GetParam();
   const auto numbers = lab::random_ints(100, seed, kLeast, kMost);  // half of the sums wrap around
   for (std::size_t i = 0; i < numbers.size(); i += 2)
-    EXPECT_EQ(add(which, numbers[i], numbers[i + 1]), reference(numbers[i], numbers[i + 1]))
+    EXPECT_EQ(add(version, numbers[i], numbers[i + 1]), reference(numbers[i], numbers[i + 1]))
         << numbers[i] << " + " << numbers[i + 1];
 }
 
@@ -103,13 +103,13 @@ TEST_P(EachSeed, AddsRandomNumbers) {
 
 TEST_P(EachStep, NeedsOneThreadAndBearsMore) {
   for (const unsigned threads : {1U, 2U, 31U, 32U, 33U, 1023U, 1024U})
-    EXPECT_EQ(add(which(), 40, 2, threads), 42) << "in a block of " << threads << " threads";
+    EXPECT_EQ(add(version(), 40, 2, threads), 42) << "in a block of " << threads << " threads";
 }
 
 TEST_P(EachStep, SaysSoWhenCudaRefusesTheLaunch) {
   for (const unsigned threads : {0U, 1025U, 2000U, 4294967295U}) {
     try {
-      const int sum = add(which(), 40, 2, threads);
+      const int sum = add(version(), 40, 2, threads);
       ADD_FAILURE() << "a block of " << threads << " threads gave " << sum;
     } catch (const lab::cuda_error& error) {
       EXPECT_TRUE(is_refused_launch(error.code())) << cudaGetErrorName(error.code());
@@ -120,12 +120,12 @@ TEST_P(EachStep, SaysSoWhenCudaRefusesTheLaunch) {
 }
 
 TEST_P(EachStep, WorksAgainAfterARefusedLaunch) {
-  EXPECT_THROW(add(which(), 1, 2, 2000), lab::cuda_error);
-  EXPECT_EQ(add(which(), 3, 4), 7);
+  EXPECT_THROW(add(version(), 1, 2, 2000), lab::cuda_error);
+  EXPECT_EQ(add(version(), 3, 4), 7);
 }
 
 FAULT_TEST_P(EachStep, ReportsEveryCallThatFails) {
-  expect_failures_reported([&] { return add(which(), 2, 7); });
+  expect_failures_reported([&] { return add(version(), 2, 7); });
 }
 
 }  // namespace

@@ -46,9 +46,9 @@ int current_device() {
   CUDA_CHECK(cudaGetDevice(&device));
   return device;
 }
-int attribute(cudaDeviceAttr which, int device) {
+int attribute(cudaDeviceAttr attr, int device) {
   int value = 0;
-  CUDA_CHECK(cudaDeviceGetAttribute(&value, which, device));
+  CUDA_CHECK(cudaDeviceGetAttribute(&value, attr, device));
   return value;
 }
 

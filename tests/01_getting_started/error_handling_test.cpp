@@ -72,8 +72,8 @@ REQUIRED_WORK(CallsThatReallyFail) {
                                                   {mistake::bad_direction, "cudaMemcpy"},
                                                   {mistake::bad_configuration, "cudaLaunchKernel"},
                                                   {mistake::out_of_memory, "cudaMalloc"}};
-  for (const auto& [which, function] : made)
-    EXPECT_TRUE(as_required(work_of([&, which = which] { return provoke(which).has_value(); }),
+  for (const auto& [kind, function] : made)
+    EXPECT_TRUE(as_required(work_of([&, kind = kind] { return provoke(kind).has_value(); }),
                             {.kernels = 0, .calls = {function}}));
 }
 

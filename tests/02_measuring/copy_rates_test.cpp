@@ -37,30 +37,30 @@ using lab::testing::matches;
 using lab::testing::work_of;
 using vector = std::vector<std::uint8_t>;
 
-struct way {
+struct transfer {
   memory where;
-  direction which;
+  direction dir;
   const char* name;
 };
-constexpr way kWays[] = {{memory::pageable, direction::to_device, "pageable_to_device"},
-                         {memory::pinned, direction::to_device, "pinned_to_device"},
-                         {memory::pageable, direction::to_host, "pageable_to_host"},
-                         {memory::pinned, direction::to_host, "pinned_to_host"}};
+constexpr transfer kTransfers[] = {{memory::pageable, direction::to_device, "pageable_to_device"},
+                                   {memory::pinned, direction::to_device, "pinned_to_device"},
+                                   {memory::pageable, direction::to_host, "pageable_to_host"},
+                                   {memory::pinned, direction::to_host, "pinned_to_host"}};
 
-::testing::AssertionResult arrives(const way& w, const vector& bytes, unsigned copies = 1) {
-  return matches(lab::compare_exact(copy(w.where, w.which, bytes, copies).arrived, bytes));
+::testing::AssertionResult arrives(const transfer& w, const vector& bytes, unsigned copies = 1) {
+  return matches(lab::compare_exact(copy(w.where, w.dir, bytes, copies).arrived, bytes));
 }
 
 // --- who does the work ---------------------------------------------------------------------------
 
 REQUIRED_WORK(EveryCopyThatWasAskedFor) {
   const vector bytes = lab::random_bytes(5000, 1);
-  for (const way& w : kWays) {
+  for (const transfer& w : kTransfers) {
     const lab::testing::work done = work_of([&] { return arrives(w, bytes, 7); });
     EXPECT_TRUE(as_required(done, {.kernels = 0, .calls = {"cudaMemcpy|cudaMemcpyAsync"}}))
         << w.name;
-    EXPECT_GE(done.bytes_copied(w.which == direction::to_device ? cudaMemcpyHostToDevice
-                                                                : cudaMemcpyDeviceToHost),
+    EXPECT_GE(done.bytes_copied(w.dir == direction::to_device ? cudaMemcpyHostToDevice
+                                                              : cudaMemcpyDeviceToHost),
               7 * bytes.size())
         << w.name;
     EXPECT_EQ(done.host_memory.empty(), w.where == memory::pageable) << w.name;
@@ -72,11 +72,11 @@ REQUIRED_WORK(EveryCopyThatWasAskedFor) {
 
 // --- every byte, at every size -------------------------------------------------------------------
 
-class Copy : public ::testing::TestWithParam<std::tuple<way, std::size_t>> {};
+class Copy : public ::testing::TestWithParam<std::tuple<transfer, std::size_t>> {};
 // Around a page (4096) and around 64 KiB, below which some copies of pageable memory go another
 // way; a megabyte and a bit; a prime.
 INSTANTIATE_TEST_SUITE_P(Ways, Copy,
-                         ::testing::Combine(::testing::ValuesIn(kWays),
+                         ::testing::Combine(::testing::ValuesIn(kTransfers),
                                             ::testing::Values(1, 2, 31, 32, 33, 255, 256, 257, 4095,
                                                               4096, 4097, 65535, 65536, 65537,
                                                               104'729, (1 << 20) + 3)),
@@ -90,13 +90,13 @@ TEST_P(Copy, BringsEveryByte) {
   EXPECT_TRUE(arrives(w, bytes));
 }
 
-class EachWay : public ::testing::TestWithParam<way> {};
-INSTANTIATE_TEST_SUITE_P(Ways, EachWay, ::testing::ValuesIn(kWays),
+class EachWay : public ::testing::TestWithParam<transfer> {};
+INSTANTIATE_TEST_SUITE_P(Ways, EachWay, ::testing::ValuesIn(kTransfers),
                          [](const auto& test) { return test.param.name; });
 
 TEST_P(EachWay, UsesTheMemoryThatWasAskedFor) {
-  const auto& [where, which, name] = GetParam();
-  EXPECT_EQ(copy(where, which, vector(1000, 7)).pinned, where == memory::pinned);
+  const auto& [where, dir, name] = GetParam();
+  EXPECT_EQ(copy(where, dir, vector(1000, 7)).pinned, where == memory::pinned);
 }
 
 TEST_P(EachWay, BringsTheSameBytesManyTimes) {
@@ -111,34 +111,34 @@ TEST_P(EachWay, ForgetsThePreviousCall) {
 }
 
 TEST_P(EachWay, BringsNothingInNoTime) {
-  const auto& [where, which, name] = GetParam();
-  const auto r = copy(where, which, {});
+  const auto& [where, dir, name] = GetParam();
+  const auto r = copy(where, dir, {});
   EXPECT_TRUE(r.arrived.empty());
   EXPECT_EQ(r.milliseconds, 0.0F);
 }
 
 TEST_P(EachWay, RefusesNoCopiesAtAll) {
-  const auto& [where, which, name] = GetParam();
-  EXPECT_THROW((void)copy(where, which, vector(10, 1), 0), lab::invalid_input);
-  EXPECT_THROW((void)copy(where, which, {}, 0), lab::invalid_input);
+  const auto& [where, dir, name] = GetParam();
+  EXPECT_THROW((void)copy(where, dir, vector(10, 1), 0), lab::invalid_input);
+  EXPECT_THROW((void)copy(where, dir, {}, 0), lab::invalid_input);
   EXPECT_TRUE(arrives(GetParam(), vector(10, 1)));  // and goes on
 }
 
 TEST_P(EachWay, LeavesItsInputAlone) {
-  const auto& [where, which, name] = GetParam();
+  const auto& [where, dir, name] = GetParam();
   const vector bytes = lab::random_bytes(2000, 8), before = bytes;
-  (void)copy(where, which, bytes, 3);
+  (void)copy(where, dir, bytes, 3);
   EXPECT_EQ(bytes, before);
 }
 
 TEST_P(EachWay, GivesTheTimeOfOneCopy) {
   // All of them together were not longer under way than the whole call took. A hundredth is for
   // the two clocks, which are not the same one.
-  const auto& [where, which, name] = GetParam();
+  const auto& [where, dir, name] = GetParam();
   const vector bytes(300'000, 1);
   constexpr unsigned kCopies = 200;
   const lab::host_timer clock;
-  const double one = static_cast<double>(copy(where, which, bytes, kCopies).milliseconds);
+  const double one = static_cast<double>(copy(where, dir, bytes, kCopies).milliseconds);
   EXPECT_GT(one, 0);
   EXPECT_LE(kCopies * one, 1.01 * clock.milliseconds());
 }
@@ -169,9 +169,9 @@ TEST(Rate, IsNothingForNoBytesOrNoTime) {
 
 // --- only a GPU shows ----------------------------------------------------------------------------
 
-double median_ms(memory where, direction which, const vector& bytes) {
+double median_ms(memory where, direction dir, const vector& bytes) {
   std::vector<float> times;
-  for (int i = 0; i < 11; ++i) times.push_back(copy(where, which, bytes, 4).milliseconds);
+  for (int i = 0; i < 11; ++i) times.push_back(copy(where, dir, bytes, 4).milliseconds);
   return lab::summarize(times).median_ms;
 }
 
@@ -195,8 +195,8 @@ TEST_P(OnAGpu, PinnedIsNotSlowerThanPageable) {
 
 FAULT_TEST_P(EachWay, ReportsEveryCallThatFails) {
   const vector bytes = {1, 2, 3, 5, 8};
-  const way w = GetParam();
-  expect_failures_reported([&] { return copy(w.where, w.which, bytes, 2).arrived; }, bytes);
+  const transfer w = GetParam();
+  expect_failures_reported([&] { return copy(w.where, w.dir, bytes, 2).arrived; }, bytes);
 }
 
 TEST_P(EachWay, BringsEveryByteAtTheProgramsSize) {

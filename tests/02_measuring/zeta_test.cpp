@@ -36,7 +36,7 @@ using lab::zeta::step;
 using lab::zeta::sum;
 
 struct kind {
-  step which;
+  step version;
   precision type;
   const char* name;
 };
@@ -46,9 +46,9 @@ constexpr kind kKinds[] = {{step::large_first, precision::in_float, "large_first
                            {step::small_first, precision::in_double, "small_first_in_double"}};
 
 ::testing::AssertionResult adds_the_terms(const kind& k, unsigned s, std::size_t n) {
-  return matches(lab::compare(sum(k.which, k.type, s, n).value,
+  return matches(lab::compare(sum(k.version, k.type, s, n).value,
                               static_cast<double>(reference(s, n)),
-                              {.absolute = rounding_bound(k.which, k.type, s, n)}));
+                              {.absolute = rounding_bound(k.version, k.type, s, n)}));
 }
 
 // --- who does the work ---------------------------------------------------------------------------
@@ -103,8 +103,8 @@ TEST_P(Sum, AddsTheTerms) {
 
 TEST_P(Sum, IsAsNearToZetaAsItMustBe) {
   const auto& [k, s, n] = GetParam();
-  EXPECT_TRUE(matches(lab::compare(sum(k.which, k.type, s, n).value, exact(s),
-                                   {.absolute = error_bound(k.which, k.type, s, n)})));
+  EXPECT_TRUE(matches(lab::compare(sum(k.version, k.type, s, n).value, exact(s),
+                                   {.absolute = error_bound(k.version, k.type, s, n)})));
 }
 
 class EachKind : public ::testing::TestWithParam<kind> {};
@@ -117,12 +117,12 @@ TEST_P(EachKind, AddsEveryExponentsTerms) {
 }
 
 TEST_P(EachKind, IsZeroWithoutTerms) {
-  EXPECT_EQ(sum(GetParam().which, GetParam().type, 2, 0).value, 0);
+  EXPECT_EQ(sum(GetParam().version, GetParam().type, 2, 0).value, 0);
 }
 
 TEST_P(EachKind, IsOneForOneTerm) {
-  EXPECT_EQ(sum(GetParam().which, GetParam().type, 2, 1).value, 1);
-  EXPECT_EQ(sum(GetParam().which, GetParam().type, kLargestExponent, 1).value, 1);
+  EXPECT_EQ(sum(GetParam().version, GetParam().type, 2, 1).value, 1);
+  EXPECT_EQ(sum(GetParam().version, GetParam().type, kLargestExponent, 1).value, 1);
 }
 
 TEST_P(EachKind, ForgetsThePreviousCall) {
@@ -132,20 +132,20 @@ TEST_P(EachKind, ForgetsThePreviousCall) {
 
 TEST_P(EachKind, RefusesExponentsThatMakeNoSense) {
   for (const unsigned s : {0U, 1U, kLargestExponent + 1, std::numeric_limits<unsigned>::max()})
-    EXPECT_THROW((void)sum(GetParam().which, GetParam().type, s, 10), lab::invalid_input) << s;
+    EXPECT_THROW((void)sum(GetParam().version, GetParam().type, s, 10), lab::invalid_input) << s;
   EXPECT_TRUE(adds_the_terms(GetParam(), 2, 10));  // and goes on
 }
 
 TEST_P(EachKind, RefusesMoreTermsThanItCanAdd) {
   for (const std::size_t n : {kMostTerms + 1, std::numeric_limits<std::size_t>::max()})
-    EXPECT_THROW((void)sum(GetParam().which, GetParam().type, 2, n), lab::invalid_input) << n;
+    EXPECT_THROW((void)sum(GetParam().version, GetParam().type, 2, n), lab::invalid_input) << n;
 }
 
 TEST_P(EachKind, AddsAsManyTermsAsItCan) {
   if (lab::on_cpu_device()) GTEST_SKIP() << "4 billion divisions take the CPU device too long";
-  const auto& [which, type, name] = GetParam();
-  EXPECT_TRUE(matches(lab::compare(sum(which, type, 2, kMostTerms).value, exact(2),
-                                   {.absolute = error_bound(which, type, 2, kMostTerms)})));
+  const auto& [version, type, name] = GetParam();
+  EXPECT_TRUE(matches(lab::compare(sum(version, type, 2, kMostTerms).value, exact(2),
+                                   {.absolute = error_bound(version, type, 2, kMostTerms)})));
 }
 
 TEST_P(EachKind, AddsMoreTermsThanAFloatCanCount) {
@@ -153,7 +153,7 @@ TEST_P(EachKind, AddsMoreTermsThanAFloatCanCount) {
 }
 
 TEST_P(EachKind, SaysHowLongItTook) {
-  const float milliseconds = sum(GetParam().which, GetParam().type, 2, 1000).kernel_ms;
+  const float milliseconds = sum(GetParam().version, GetParam().type, 2, 1000).kernel_ms;
   EXPECT_GT(milliseconds, 0.0F);
   EXPECT_LT(milliseconds, 60'000.0F);
 }
@@ -161,8 +161,8 @@ TEST_P(EachKind, SaysHowLongItTook) {
 // --- the order -----------------------------------------------------------------------------------
 
 /// How far the sum of the first n terms of zeta(2) in float is from the exact one.
-double rounded_away(step which, std::size_t n) {
-  return std::fabs(sum(which, precision::in_float, 2, n).value -
+double rounded_away(step version, std::size_t n) {
+  return std::fabs(sum(version, precision::in_float, 2, n).value -
                    static_cast<double>(reference(2, n)));
 }
 

@@ -42,9 +42,9 @@ using vector = std::vector<float>;
 using named_step = lab::testing::named<step>;
 constexpr named_step kSteps[] = {{step::classical, "classical"}, {step::modified, "modified"}};
 
-::testing::AssertionResult is_right(step which, const vector& a, std::size_t count,
+::testing::AssertionResult is_right(step version, const vector& a, std::size_t count,
                                     std::size_t length) {
-  return matches(check(which, a, orthogonalize(which, a, count, length).b, count, length));
+  return matches(check(version, a, orthogonalize(version, a, count, length).b, count, length));
 }
 
 /// Whole numbers, vectors of the given length, each different from the others in every place.
@@ -61,18 +61,19 @@ vector orthogonal_vectors(std::size_t length) {
 
 REQUIRED_WORK(KernelsForProductsAndSubtractions) {
   const vector a = lab::random_floats(8 * 1021, 1, -9, 4);
-  for (const auto& [which, name] : kSteps) {
-    EXPECT_TRUE(as_required(work_of([&, which = which] { return is_right(which, a, 8, 1021); }),
-                            {.threads = 256,
-                             .blocks = 2,
-                             .kernels = 2 * 7,
-                             .sent = bytes_of(a),
-                             .fetched = bytes_of(a),
-                             .reads = 7 * bytes_of(a),
-                             .writes = bytes_of(a) / 8 * 7}))  // the first stays as it is
+  for (const auto& [version, name] : kSteps) {
+    EXPECT_TRUE(
+        as_required(work_of([&, version = version] { return is_right(version, a, 8, 1021); }),
+                    {.threads = 256,
+                     .blocks = 2,
+                     .kernels = 2 * 7,
+                     .sent = bytes_of(a),
+                     .fetched = bytes_of(a),
+                     .reads = 7 * bytes_of(a),
+                     .writes = bytes_of(a) / 8 * 7}))  // the first stays as it is
         << name;
-    EXPECT_TRUE(at_other_sizes([which = which](unsigned n) {
-      return is_right(which, lab::random_floats(2 * (n + 1), n, -9, 4), 2, n + 1);
+    EXPECT_TRUE(at_other_sizes([version = version](unsigned n) {
+      return is_right(version, lab::random_floats(2 * (n + 1), n, -9, 4), 2, n + 1);
     })) << name;
   }
 }
@@ -80,9 +81,9 @@ REQUIRED_WORK(KernelsForProductsAndSubtractions) {
 REQUIRED_WORK(TheHostOnlyAddsPartialSumsAndDivides) {
   // So long that partial sums are next to nothing beside the vectors, which go there and back once.
   const vector a = lab::random_floats(4 * 70'001, 1, -9, 4);
-  for (const auto& [which, name] : kSteps) {
+  for (const auto& [version, name] : kSteps) {
     const lab::testing::work done =
-        work_of([&, which = which] { return is_right(which, a, 4, 70'001); });
+        work_of([&, version = version] { return is_right(version, a, 4, 70'001); });
     EXPECT_TRUE(as_required(done, {.threads = 256, .kernels = 6})) << name;
     EXPECT_LT(done.bytes_copied(cudaMemcpyHostToDevice), bytes_of(a) / 2 * 3) << name;
     EXPECT_LT(done.bytes_copied(cudaMemcpyDeviceToHost), bytes_of(a) / 2 * 3) << name;
@@ -97,7 +98,7 @@ struct shape {
 
 class Shapes : public ::testing::TestWithParam<std::tuple<named_step, shape>> {
  protected:
-  step which() const { return std::get<0>(GetParam()).value; }
+  step version() const { return std::get<0>(GetParam()).value; }
   std::size_t count() const { return std::get<1>(GetParam()).count; }
   std::size_t length() const { return std::get<1>(GetParam()).length; }
 };
@@ -119,7 +120,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST_P(Shapes, AreOrthogonalAndSpanTheSame) {
   const auto a = lab::random_floats(count() * length(), 10 * count() + length(), -3, 5);
-  EXPECT_TRUE(is_right(which(), a, count(), length()));
+  EXPECT_TRUE(is_right(version(), a, count(), length()));
 }
 
 class EachStep : public lab::testing::each_step<named_step> {
@@ -127,7 +128,7 @@ class EachStep : public lab::testing::each_step<named_step> {
   void expect_refusal(const vector& a, std::size_t count, std::size_t length,
                       const std::string& word) const {
     try {
-      orthogonalize(which(), a, count, length);
+      orthogonalize(version(), a, count, length);
       ADD_FAILURE() << "not refused; a sentence with '" << word << "' was expected";
     } catch (const lab::invalid_input& error) {
       EXPECT_NE(std::string(error.what()).find(word), std::string::npos) << error.what();
@@ -141,12 +142,12 @@ INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps), lab::test
 TEST_P(EachStep, LeavesOrthogonalVectorsAsTheyAre) {
   // Their dot products are whole numbers, and 0: there is nothing to round.
   const vector a = orthogonal_vectors(64);
-  EXPECT_TRUE(matches(lab::compare_exact(orthogonalize(which(), a, 64, 64).b, a)));
+  EXPECT_TRUE(matches(lab::compare_exact(orthogonalize(version(), a, 64, 64).b, a)));
 }
 
 TEST_P(EachStep, LeavesTheFirstVectorAsItIs) {
   const auto a = lab::random_floats(4 * 300, 3, -9, 9);
-  const auto b = orthogonalize(which(), a, 4, 300).b;
+  const auto b = orthogonalize(version(), a, 4, 300).b;
   EXPECT_TRUE(matches(
       lab::compare_exact(vector(b.begin(), b.begin() + 300), vector(a.begin(), a.begin() + 300))));
 }
@@ -155,19 +156,19 @@ TEST_P(EachStep, IsExactWhereTheCoefficientsAreSimple) {
   // The coefficient of (1, 1, 1, 1) is 1, then 2; that of (3, -1, -1, -1) is 1/2.
   const vector a = {1, 1, 1, 1, 4, 0, 0, 0, 3.5F, 3.5F, 0.5F, 0.5F};
   const vector b = {1, 1, 1, 1, 3, -1, -1, -1, 0, 2, -1, -1};
-  EXPECT_TRUE(matches(lab::compare_exact(orthogonalize(which(), a, 3, 4).b, b)));
+  EXPECT_TRUE(matches(lab::compare_exact(orthogonalize(version(), a, 3, 4).b, b)));
 }
 
 TEST_P(EachStep, MakesOfTheStaircaseWhatTheClosedFormSays) {
   for (const std::size_t n : {1, 2, 3, 4, 31, 33, 64, 100}) {
-    const auto b = orthogonalize(which(), staircase(n), n, n).b;
+    const auto b = orthogonalize(version(), staircase(n), n, n).b;
     // Each of up to n projections rounds at most twice, and so does its coefficient, of vectors
     // that are no longer than sqrt(n): far above what is seen, far below the smallest component.
     EXPECT_TRUE(matches(lab::compare(
         b, staircase_result(n),
         {.absolute = 4 * static_cast<double>(n) * std::sqrt(static_cast<double>(n)) * 0x1p-24})))
         << n << " vectors";
-    EXPECT_TRUE(matches(check(which(), staircase(n), b, n, n))) << n << " vectors";
+    EXPECT_TRUE(matches(check(version(), staircase(n), b, n, n))) << n << " vectors";
   }
 }
 
@@ -176,14 +177,14 @@ TEST_P(EachStep, DoesNotMindHowLongTheVectorsAre) {
   // it would be nothing beside 1, and is not nothing.)
   constexpr std::size_t kCount = 6, kLength = 40;
   const auto a = lab::random_floats(kCount * kLength, 5, -1, 2);
-  vector scaled = a, expected = orthogonalize(which(), a, kCount, kLength).b;
+  vector scaled = a, expected = orthogonalize(version(), a, kCount, kLength).b;
   for (std::size_t i = 0; i < a.size(); ++i) {
     const int exponent = 11 * static_cast<int>(i / kLength) - 40;
     scaled[i] = std::ldexp(scaled[i], exponent);
     expected[i] = std::ldexp(expected[i], exponent);
   }
   EXPECT_TRUE(
-      matches(lab::compare_exact(orthogonalize(which(), scaled, kCount, kLength).b, expected)));
+      matches(lab::compare_exact(orthogonalize(version(), scaled, kCount, kLength).b, expected)));
 }
 
 // --- the difference between the two -------------------------------------------------------------
@@ -204,9 +205,9 @@ TEST(Modified, KeepsItWhereVectorsAreNearlyParallel) {
 // --- refusals -----------------------------------------------------------------------------------
 
 TEST_P(EachStep, HasNoResultForNoVectors) {
-  EXPECT_TRUE(orthogonalize(which(), {}, 0, 0).b.empty());
-  EXPECT_TRUE(orthogonalize(which(), {}, 0, 17).b.empty());
-  EXPECT_EQ(orthogonalize(which(), {}, 0, 17).milliseconds, 0.0F) << "there is no kernel to time";
+  EXPECT_TRUE(orthogonalize(version(), {}, 0, 0).b.empty());
+  EXPECT_TRUE(orthogonalize(version(), {}, 0, 17).b.empty());
+  EXPECT_EQ(orthogonalize(version(), {}, 0, 17).milliseconds, 0.0F) << "there is no kernel to time";
 }
 
 TEST_P(EachStep, RefusesWrongSizes) {
@@ -248,14 +249,14 @@ TEST_P(EachStep, RefusesWhatIsNoNumber) {
 TEST_P(EachStep, WorksAgainAfterARefusalAndForgetsThePreviousCall) {
   const auto large = lab::random_floats(20 * 400, 1, -1, 1);
   const auto small = lab::random_floats(3 * 5, 2, -1, 1);
-  EXPECT_TRUE(is_right(which(), large, 20, 400));
+  EXPECT_TRUE(is_right(version(), large, 20, 400));
   expect_refusal(vector(6, 1.0F), 2, 3, "dependent");
-  EXPECT_TRUE(is_right(which(), small, 3, 5));
-  EXPECT_TRUE(is_right(which(), large, 20, 400));
+  EXPECT_TRUE(is_right(version(), small, 3, 5));
+  EXPECT_TRUE(is_right(version(), large, 20, 400));
 }
 
 TEST_P(EachStep, SaysHowLongItTook) {
-  const float milliseconds = orthogonalize(which(), staircase(10), 10, 10).milliseconds;
+  const float milliseconds = orthogonalize(version(), staircase(10), 10, 10).milliseconds;
   EXPECT_GT(milliseconds, 0.0F);
   EXPECT_LT(milliseconds, 60'000.0F);
 }
@@ -344,12 +345,12 @@ TEST_F(Check, RejectsVectorsThatAreTurnedScaledOrInAnotherOrder) {
 
 FAULT_TEST_P(EachStep, ReportsEveryCallThatFails) {
   const vector a = lab::random_floats(3 * 33, 1, -1, 1);
-  expect_failures_reported([&] { return is_right(which(), a, 3, 33); }, a);
+  expect_failures_reported([&] { return is_right(version(), a, 3, 33); }, a);
 }
 
 TEST_P(EachStep, IsRightAtTheProgramsSize) {
   expect_at_full_size([&] {
-    return is_right(which(), lab::random_floats(kDefaultSize * kDefaultSize, 1, -3, 5),
+    return is_right(version(), lab::random_floats(kDefaultSize * kDefaultSize, 1, -3, 5),
                     kDefaultSize, kDefaultSize);
   });
 }

@@ -44,31 +44,32 @@ constexpr named_step kSteps[] = {{step::cpu, "cpu"},
                                  {step::vectorized, "vectorized"}};
 
 /// One block cannot do more than this.
-bool fits(step which, std::size_t n) {
-  return which != step::one_block || n <= device_limit(cudaDevAttrMaxThreadsPerBlock);
+bool fits(step version, std::size_t n) {
+  return version != step::one_block || n <= device_limit(cudaDevAttrMaxThreadsPerBlock);
 }
 
 /// Adds random vectors, different at every element, and compares bit for bit.
-void expect_right_sum(step which, std::size_t n, std::uint64_t seed) {
+void expect_right_sum(step version, std::size_t n, std::uint64_t seed) {
   const auto a = lab::random_floats(n, seed, -1000, 1000);
   const auto b = lab::random_floats(n, seed + 1, -10, 30);
-  EXPECT_TRUE(matches(lab::compare_exact(add(which, a, b).sum, reference(a, b))));
+  EXPECT_TRUE(matches(lab::compare_exact(add(version, a, b).sum, reference(a, b))));
 }
 
 // --- who does the work ---------------------------------------------------------------------------
 
 REQUIRED_WORK(TheGridThatEachStepIsNamedFor) {
   const auto a = lab::random_floats(100'003, 1, -9, 4), b = lab::random_floats(100'003, 2, -1, 30);
-  const auto is_right = [&](step which, std::size_t n) {
+  const auto is_right = [&](step version, std::size_t n) {
     const std::span first = std::span(a).first(n), second = std::span(b).first(n);
-    return matches(lab::compare_exact(add(which, first, second).sum, reference(first, second)));
+    return matches(lab::compare_exact(add(version, first, second).sum, reference(first, second)));
   };
-  const auto done_by = [&](step which, std::size_t n) {
-    return work_of([&] { return is_right(which, n); });
+  const auto done_by = [&](step version, std::size_t n) {
+    return work_of([&] { return is_right(version, n); });
   };
-  for (const auto& [which, name] : std::span(kSteps).subspan(1))
-    EXPECT_TRUE(at_other_sizes([&, which = which](std::size_t n) { return is_right(which, n); }))
-        << name;
+  for (const auto& [version, name] : std::span(kSteps).subspan(1))
+    EXPECT_TRUE(at_other_sizes([&, version = version](std::size_t n) {
+      return is_right(version, n);
+    })) << name;
   const lab::testing::work on_host = done_by(step::cpu, 1000);
   EXPECT_TRUE(as_required(on_host, {.kernels = 0})) << "cpu";
   EXPECT_TRUE(on_host.kernels.empty()) << "cpu: this step is a loop on the host";
@@ -125,11 +126,11 @@ REQUIRED_WORK(TheGridThatEachStepIsNamedFor) {
 using Sum = lab::testing::each_step_and<named_step, std::size_t>;
 
 TEST_P(Sum, IsExact) {
-  const auto& [which, n] = GetParam();
-  if (fits(which.value, n))
-    expect_right_sum(which.value, n, n + 1);
+  const auto& [version, n] = GetParam();
+  if (fits(version.value, n))
+    expect_right_sum(version.value, n, n + 1);
   else
-    EXPECT_THROW(add(which.value, std::vector<float>(n), std::vector<float>(n)),
+    EXPECT_THROW(add(version.value, std::vector<float>(n), std::vector<float>(n)),
                  lab::invalid_input);
 }
 
@@ -147,19 +148,19 @@ INSTANTIATE_TEST_SUITE_P(Steps, Sum,
 using EachStep = lab::testing::each_step<named_step>;
 INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps), lab::testing::by_step);
 
-TEST_P(EachStep, AddsNothingForEmptyVectors) { EXPECT_TRUE(add(which(), {}, {}).sum.empty()); }
+TEST_P(EachStep, AddsNothingForEmptyVectors) { EXPECT_TRUE(add(version(), {}, {}).sum.empty()); }
 
 TEST_P(EachStep, RefusesVectorsOfDifferentLengths) {
   const std::vector<float> three(3, 1.0F), four(4, 1.0F), none;
-  EXPECT_THROW(add(which(), three, four), lab::invalid_input);
-  EXPECT_THROW(add(which(), four, three), lab::invalid_input);
-  EXPECT_THROW(add(which(), three, none), lab::invalid_input);
+  EXPECT_THROW(add(version(), three, four), lab::invalid_input);
+  EXPECT_THROW(add(version(), four, three), lab::invalid_input);
+  EXPECT_THROW(add(version(), three, none), lab::invalid_input);
 }
 
 TEST_P(EachStep, LeavesItsInputsAlone) {
   const auto a = lab::random_floats(500, 7, -1, 1), b = lab::random_floats(500, 8, -1, 1);
   auto a_given = a, b_given = b;
-  add(which(), a_given, b_given);
+  add(version(), a_given, b_given);
   EXPECT_EQ(a_given, a);
   EXPECT_EQ(b_given, b);
 }
@@ -167,8 +168,8 @@ TEST_P(EachStep, LeavesItsInputsAlone) {
 TEST_P(EachStep, AddsToWhatIsThereNow) {
   // The same lengths twice: the first sum, left in memory that is given out again, would be
   // wrong the second time.
-  expect_right_sum(which(), 777, 1);
-  expect_right_sum(which(), 777, 2);
+  expect_right_sum(version(), 777, 1);
+  expect_right_sum(version(), 777, 2);
 }
 
 TEST_P(EachStep, KeepsInfinitiesAndSignsOfZeroAndRoundsOnce) {
@@ -182,7 +183,7 @@ TEST_P(EachStep, KeepsInfinitiesAndSignsOfZeroAndRoundsOnce) {
     a.push_back(pairs[i % 7][0]);
     b.push_back(pairs[i % 7][1]);
   }
-  const std::vector<float> sum = add(which(), a, b).sum, expected = reference(a, b);
+  const std::vector<float> sum = add(version(), a, b).sum, expected = reference(a, b);
   EXPECT_TRUE(matches(lab::compare_exact(sum, expected)));
   for (std::size_t i = 0; i < sum.size(); ++i)  // to == 0 and -0 are the same
     EXPECT_EQ(std::signbit(sum[i]), std::signbit(expected[i])) << "the sign of [" << i << "]";
@@ -195,8 +196,8 @@ INSTANTIATE_TEST_SUITE_P(Steps, EachSeed,
                          lab::testing::by_step_and{"_seed"});
 
 TEST_P(EachSeed, AddsRandomVectors) {
-  const auto& [which, seed] = GetParam();
-  expect_right_sum(which.value, 1019, seed * 100);
+  const auto& [version, seed] = GetParam();
+  expect_right_sum(version.value, 1019, seed * 100);
 }
 
 // --- long vectors -------------------------------------------------------------------------------
@@ -249,15 +250,15 @@ TEST(OneBlock, WorksAgainAfterARefusal) {
 
 TEST_P(EachStep, SaysHowLongItTook) {
   const std::vector<float> a(1000, 1.0F);
-  const float milliseconds = add(which(), a, a).kernel_ms;
+  const float milliseconds = add(version(), a, a).kernel_ms;
   EXPECT_GT(milliseconds, 0.0F);
   EXPECT_LT(milliseconds, 60'000.0F);
 }
 
 FAULT_TEST_P(EachStep, ReportsEveryCallThatFails) {
-  if (which() == step::cpu) return;  // which makes no calls
+  if (version() == step::cpu) return;  // which makes no calls
   const auto a = lab::random_floats(100, 1, -1, 1), b = lab::random_floats(100, 2, -1, 1);
-  expect_failures_reported([&] { return add(which(), a, b).sum; }, a, b);
+  expect_failures_reported([&] { return add(version(), a, b).sum; }, a, b);
 }
 
 }  // namespace

@@ -35,8 +35,8 @@ using named_step = lab::testing::named<step>;
 constexpr named_step kSteps[] = {{step::one_thread_per_block, "one_thread_per_block"},
                                  {step::blocks_16x16, "blocks_16x16"}};
 
-::testing::AssertionResult is_exact(step which, const view& what) {
-  return matches(lab::julia_set::compare_with_reference(what, compute(which, what).iterations));
+::testing::AssertionResult is_exact(step version, const view& what) {
+  return matches(lab::julia_set::compare_with_reference(what, compute(version, what).iterations));
 }
 
 // --- who does the work ---------------------------------------------------------------------------
@@ -45,8 +45,9 @@ REQUIRED_WORK(AThreadForEachPixel) {
   view what;
   what.width = 100, what.height = 37;
   constexpr std::size_t kPixels = 100 * 37;
-  for (const auto& [which, name] : kSteps) {
-    const lab::testing::work done = work_of([&, which = which] { return is_exact(which, what); });
+  for (const auto& [version, name] : kSteps) {
+    const lab::testing::work done =
+        work_of([&, version = version] { return is_exact(version, what); });
     EXPECT_TRUE(as_required(done, {.threads = kPixels,
                                    .blocks = 7 * 3,
                                    .fetched = kPixels * sizeof(int),
@@ -54,10 +55,10 @@ REQUIRED_WORK(AThreadForEachPixel) {
         << name;
     for (const auto& k : done.kernels)
       EXPECT_EQ(std::pair(k.block_x, k.block_y),
-                which == step::blocks_16x16 ? std::pair(16U, 16U) : std::pair(1U, 1U))
+                version == step::blocks_16x16 ? std::pair(16U, 16U) : std::pair(1U, 1U))
           << name << ": the threads of a block";
-    EXPECT_TRUE(at_other_sizes([which = which](int n) {
-      return is_exact(which, {.width = n, .height = n + 1});
+    EXPECT_TRUE(at_other_sizes([version = version](int n) {
+      return is_exact(version, {.width = n, .height = n + 1});
     })) << name;
   }
 }
@@ -71,8 +72,8 @@ struct size {
 class Pixels : public ::testing::TestWithParam<std::tuple<named_step, size>> {};
 
 std::string name_of(const ::testing::TestParamInfo<Pixels::ParamType>& test) {
-  const auto& [which, extent] = test.param;
-  return std::string(which.name) + "_" + std::to_string(extent.width) + "x" +
+  const auto& [version, extent] = test.param;
+  return std::string(version.name) + "_" + std::to_string(extent.width) + "x" +
          std::to_string(extent.height);
 }
 
@@ -85,16 +86,16 @@ INSTANTIATE_TEST_SUITE_P(Steps, Pixels,
                          name_of);
 
 TEST_P(Pixels, AreThoseOfTheReference) {
-  const auto& [which, extent] = GetParam();
+  const auto& [version, extent] = GetParam();
   view what;
   what.width = extent.width;
   what.height = extent.height;
-  EXPECT_TRUE(is_exact(which.value, what));
+  EXPECT_TRUE(is_exact(version.value, what));
 }
 
 TEST_P(Pixels, AreThoseOfTheReferenceAwayFromTheCentre) {
   // Nothing is symmetric here: x and y, left and right, up and down all differ.
-  const auto& [which, extent] = GetParam();
+  const auto& [version, extent] = GetParam();
   view what{.width = extent.width,
             .height = extent.height,
             .centre_x = 0.31F,
@@ -103,7 +104,7 @@ TEST_P(Pixels, AreThoseOfTheReferenceAwayFromTheCentre) {
             .c_re = -0.4F,
             .c_im = 0.6F,
             .max_iterations = 150};
-  EXPECT_TRUE(is_exact(which.value, what));
+  EXPECT_TRUE(is_exact(version.value, what));
 }
 
 // --- other sets ---------------------------------------------------------------------------------
@@ -114,7 +115,7 @@ INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps), lab::test
 TEST_P(EachStep, DrawsAGoodPartOfTheBooksPicture) {
   view what;
   what.width = what.height = 160;
-  const auto iterations = compute(which(), what).iterations;
+  const auto iterations = compute(version(), what).iterations;
   EXPECT_TRUE(matches(lab::julia_set::compare_with_reference(what, iterations)));
   // The picture is neither empty nor full: at 1000 x 1000, 4.76 % are in the set.
   const auto members = std::ranges::count(iterations, what.max_iterations);
@@ -123,14 +124,14 @@ TEST_P(EachStep, DrawsAGoodPartOfTheBooksPicture) {
 }
 
 TEST_P(EachStep, DrawsTheBooksPictureAtTheProgramsSize) {
-  expect_at_full_size([&] { return is_exact(which(), view{}); });
+  expect_at_full_size([&] { return is_exact(version(), view{}); });
 }
 
 TEST_P(EachStep, FindsTheWholeDiscForCZero) {
   // z * z alone keeps exactly the points with |z| <= 1, which can be told without iterating.
   const view what{
       .width = 64, .height = 48, .scale = 1.9F, .c_re = 0, .c_im = 0, .max_iterations = 100};
-  const auto iterations = compute(which(), what).iterations;
+  const auto iterations = compute(version(), what).iterations;
   ASSERT_EQ(iterations.size(), 64U * 48U);
   for (int y = 0; y < what.height; ++y) {
     for (int x = 0; x < what.width; ++x) {
@@ -144,24 +145,24 @@ TEST_P(EachStep, FindsTheWholeDiscForCZero) {
 
 TEST_P(EachStep, StopsAfterOneIteration) {
   // Far out, the first step takes every point away; near 0 it takes none.
+  EXPECT_EQ(compute(version(), {.width = 20, .height = 3, .centre_x = 500, .max_iterations = 1})
+                .iterations,
+            std::vector<int>(60, 0));
   EXPECT_EQ(
-      compute(which(), {.width = 20, .height = 3, .centre_x = 500, .max_iterations = 1}).iterations,
-      std::vector<int>(60, 0));
-  EXPECT_EQ(
-      compute(which(), {.width = 3, .height = 20, .scale = 0.1F, .max_iterations = 1}).iterations,
+      compute(version(), {.width = 3, .height = 20, .scale = 0.1F, .max_iterations = 1}).iterations,
       std::vector<int>(60, 1));
 }
 
 TEST_P(EachStep, KeepsAPointThatIsExactlyAsFarOutAsAllowed) {
   // z = 0 goes to c. |c|^2 = 30^2 + 10^2 = 1000 is not more than 1000; the step after it is.
-  EXPECT_EQ(compute(which(), {.width = 2,
-                              .height = 2,
-                              .centre_x = 1.5F,
-                              .centre_y = 1.5F,
-                              .scale = 1.5F,
-                              .c_re = 30,
-                              .c_im = 10,
-                              .max_iterations = 9})
+  EXPECT_EQ(compute(version(), {.width = 2,
+                                .height = 2,
+                                .centre_x = 1.5F,
+                                .centre_y = 1.5F,
+                                .scale = 1.5F,
+                                .c_re = 30,
+                                .c_im = 10,
+                                .max_iterations = 9})
                 .iterations,
             reference({.width = 2,
                        .height = 2,
@@ -178,18 +179,18 @@ TEST_P(EachStep, KeepsAPointThatIsExactlyAsFarOutAsAllowed) {
                      .c_re = 30,
                      .c_im = 10,
                      .max_iterations = 9};
-  EXPECT_EQ(compute(which(), at_zero).iterations, std::vector<int>{1});
+  EXPECT_EQ(compute(version(), at_zero).iterations, std::vector<int>{1});
 }
 
 TEST_P(EachStep, CountsLongOrbits) {
   // c = 0.25 is the tip of a cusp: points near 0.5 take their time.
-  EXPECT_TRUE(is_exact(which(), {.width = 40,
-                                 .height = 23,
-                                 .centre_x = 0.5F,
-                                 .scale = 0.01F,
-                                 .c_re = 0.2501F,
-                                 .c_im = 0,
-                                 .max_iterations = 1500}));
+  EXPECT_TRUE(is_exact(version(), {.width = 40,
+                                   .height = 23,
+                                   .centre_x = 0.5F,
+                                   .scale = 0.01F,
+                                   .c_re = 0.2501F,
+                                   .c_im = 0,
+                                   .max_iterations = 1500}));
 }
 
 using EachSeed = lab::testing::each_step_and<named_step>;
@@ -199,7 +200,7 @@ INSTANTIATE_TEST_SUITE_P(Steps, EachSeed,
                          lab::testing::by_step_and{"_seed"});
 
 TEST_P(EachSeed, DrawsRandomViews) {
-  const auto& [which, seed] = GetParam();
+  const auto& [version, seed] = GetParam();
   lab::random_source random(seed);
   const view what{.width = random.integer(1, 90),
                   .height = random.integer(1, 90),
@@ -209,22 +210,22 @@ TEST_P(EachSeed, DrawsRandomViews) {
                   .c_re = random.real(-1, 0.3F),
                   .c_im = random.real(-0.8F, 0.8F),
                   .max_iterations = random.integer(1, 300)};
-  EXPECT_TRUE(is_exact(which.value, what));
+  EXPECT_TRUE(is_exact(version.value, what));
 }
 
 // --- refusals -----------------------------------------------------------------------------------
 
 TEST_P(EachStep, RefusesPicturesWithoutPixels) {
   for (const size extent : {size{0, 5}, size{5, 0}, size{-1, 5}, size{5, -3}, size{0, 0}})
-    EXPECT_THROW(compute(which(), {.width = extent.width, .height = extent.height}),
+    EXPECT_THROW(compute(version(), {.width = extent.width, .height = extent.height}),
                  lab::invalid_input)
         << extent.width << " x " << extent.height;
 }
 
 TEST_P(EachStep, RefusesToIterateNever) {
-  EXPECT_THROW(compute(which(), {.width = 4, .height = 4, .max_iterations = 0}),
+  EXPECT_THROW(compute(version(), {.width = 4, .height = 4, .max_iterations = 0}),
                lab::invalid_input);
-  EXPECT_THROW(compute(which(), {.width = 4, .height = 4, .max_iterations = -7}),
+  EXPECT_THROW(compute(version(), {.width = 4, .height = 4, .max_iterations = -7}),
                lab::invalid_input);
 }
 
@@ -232,14 +233,14 @@ TEST_P(EachStep, RefusesNumbersThatAreNone) {
   constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   for (const float scale : {0.0F, -1.5F, kNaN, kInfinity})
-    EXPECT_THROW(compute(which(), {.width = 4, .height = 4, .scale = scale}), lab::invalid_input)
+    EXPECT_THROW(compute(version(), {.width = 4, .height = 4, .scale = scale}), lab::invalid_input)
         << "scale " << scale;
   for (float view::*number : {&view::centre_x, &view::centre_y, &view::c_re, &view::c_im}) {
     view what{.width = 4, .height = 4};
     what.*number = kNaN;
-    EXPECT_THROW(compute(which(), what), lab::invalid_input);
+    EXPECT_THROW(compute(version(), what), lab::invalid_input);
     what.*number = kInfinity;
-    EXPECT_THROW(compute(which(), what), lab::invalid_input);
+    EXPECT_THROW(compute(version(), what), lab::invalid_input);
   }
 }
 
@@ -258,7 +259,7 @@ TEST(Blocks16x16, DrawsMoreRowsThanAGridHasBlocks) {
 }
 
 TEST_P(EachStep, SaysHowLongItTook) {
-  const float milliseconds = compute(which(), {.width = 30, .height = 20}).kernel_ms;
+  const float milliseconds = compute(version(), {.width = 30, .height = 20}).kernel_ms;
   EXPECT_GT(milliseconds, 0.0F);
   EXPECT_LT(milliseconds, 60'000.0F);
 }
@@ -291,7 +292,7 @@ TEST(Palette, ShadesGrowBrighterWithTheIterations) {
 }
 
 FAULT_TEST_P(EachStep, ReportsEveryCallThatFails) {
-  expect_failures_reported([&] { return is_exact(which(), {.width = 17, .height = 5}); });
+  expect_failures_reported([&] { return is_exact(version(), {.width = 17, .height = 5}); });
 }
 
 }  // namespace

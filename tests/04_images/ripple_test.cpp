@@ -43,18 +43,18 @@ using named_step = lab::testing::named<step>;
 constexpr named_step kSteps[] = {{step::blocks_16x16, "blocks_16x16"},
                                  {step::flat_256, "flat_256"}};
 
-::testing::AssertionResult is_right(step which, int width, int height, int tick) {
+::testing::AssertionResult is_right(step version, int width, int height, int tick) {
   return matches(
-      compare_with_reference(frame(which, width, height, tick).picture, width, height, tick));
+      compare_with_reference(frame(version, width, height, tick).picture, width, height, tick));
 }
 
 // --- who does the work ---------------------------------------------------------------------------
 
 REQUIRED_WORK(AThreadForEachPixel) {
   constexpr std::size_t kPixels = 150 * 47;
-  for (const auto& [which, name] : kSteps) {
+  for (const auto& [version, name] : kSteps) {
     const lab::testing::work done =
-        work_of([&, which = which] { return is_right(which, 150, 47, 5); });
+        work_of([&, version = version] { return is_right(version, 150, 47, 5); });
     EXPECT_TRUE(as_required(done, {.threads = kPixels,
                                    .blocks = 28,
                                    .fetched = kPixels * sizeof(lab::rgba),
@@ -63,10 +63,11 @@ REQUIRED_WORK(AThreadForEachPixel) {
         << name;
     for (const auto& k : done.kernels)
       EXPECT_EQ(std::pair(k.block_x, k.block_y),
-                which == step::blocks_16x16 ? std::pair(16U, 16U) : std::pair(256U, 1U))
+                version == step::blocks_16x16 ? std::pair(16U, 16U) : std::pair(256U, 1U))
           << name << ": the threads of a block";
-    EXPECT_TRUE(at_other_sizes([which = which](int n) { return is_right(which, n, n + 1, 5); }))
-        << name;
+    EXPECT_TRUE(at_other_sizes([version = version](int n) {
+      return is_right(version, n, n + 1, 5);
+    })) << name;
   }
 }
 
@@ -79,8 +80,8 @@ struct size {
 class Pixels : public ::testing::TestWithParam<std::tuple<named_step, size>> {};
 
 std::string name_of(const ::testing::TestParamInfo<Pixels::ParamType>& test) {
-  const auto& [which, extent] = test.param;
-  return std::string(which.name) + "_" + std::to_string(extent.width) + "x" +
+  const auto& [version, extent] = test.param;
+  return std::string(version.name) + "_" + std::to_string(extent.width) + "x" +
          std::to_string(extent.height);
 }
 
@@ -95,9 +96,9 @@ INSTANTIATE_TEST_SUITE_P(Steps, Pixels,
                          name_of);
 
 TEST_P(Pixels, HaveTheReferencesGrey) {
-  const auto& [which, extent] = GetParam();
+  const auto& [version, extent] = GetParam();
   for (const int tick : {0, 1, 5, 22, 100, -3})
-    EXPECT_TRUE(is_right(which.value, extent.width, extent.height, tick));
+    EXPECT_TRUE(is_right(version.value, extent.width, extent.height, tick));
 }
 
 using EachStep = lab::testing::each_step<named_step>;
@@ -105,9 +106,9 @@ INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps), lab::test
 
 TEST_P(EachStep, IsWhiteInTheMiddleAtTickZeroAndNearlyBlackHalfAPeriodLater) {
   // d = 0: 128 + 127 cos(0), and 128 + 127 cos(22 / 7), where 22 / 7 is nearly pi: 1.0001.
-  const bitmap crest = frame(which(), 20, 10, 0).picture;
+  const bitmap crest = frame(version(), 20, 10, 0).picture;
   EXPECT_EQ(crest.at(10, 5), (lab::rgba{255, 255, 255, 255}));
-  const bitmap trough = frame(which(), 20, 10, 22).picture;
+  const bitmap trough = frame(version(), 20, 10, 22).picture;
   EXPECT_EQ(trough.at(10, 5), (lab::rgba{1, 1, 1, 255}));
 }
 
@@ -115,17 +116,17 @@ TEST_P(EachStep, IsAsSharpAfterAVeryLongTime) {
   constexpr int kMost = std::numeric_limits<int>::max();
   constexpr int kLeast = std::numeric_limits<int>::min();
   for (const int tick : {1'000'003, 99'999'989, -1'000'000'007, kMost, kMost - 1, kLeast})
-    EXPECT_TRUE(is_right(which(), 61, 40, tick));
+    EXPECT_TRUE(is_right(version(), 61, 40, tick));
 }
 
 TEST_P(EachStep, ReachesFarFromTheMiddle) {
-  EXPECT_TRUE(is_right(which(), 3, 20'011, 8));
-  EXPECT_TRUE(is_right(which(), 20'011, 3, 8));
+  EXPECT_TRUE(is_right(version(), 3, 20'011, 8));
+  EXPECT_TRUE(is_right(version(), 20'011, 3, 8));
 }
 
 TEST_P(EachStep, DrawsTheLongestPictures) {
-  EXPECT_TRUE(is_right(which(), 1, lab::ripple::kLongestSide, 9));
-  EXPECT_TRUE(is_right(which(), lab::ripple::kLongestSide, 1, 9));
+  EXPECT_TRUE(is_right(version(), 1, lab::ripple::kLongestSide, 9));
+  EXPECT_TRUE(is_right(version(), lab::ripple::kLongestSide, 1, 9));
 }
 
 using EachSeed = lab::testing::each_step_and<named_step>;
@@ -135,14 +136,14 @@ INSTANTIATE_TEST_SUITE_P(Steps, EachSeed,
                          lab::testing::by_step_and{"_seed"});
 
 TEST_P(EachSeed, DrawsRandomSizesAndTicks) {
-  const auto& [which, seed] = GetParam();
+  const auto& [version, seed] = GetParam();
   lab::random_source random(seed);
   const int width = random.integer(1, 200), height = random.integer(1, 200);
-  EXPECT_TRUE(is_right(which.value, width, height, random.integer(-1'000'000, 1'000'000)));
+  EXPECT_TRUE(is_right(version.value, width, height, random.integer(-1'000'000, 1'000'000)));
 }
 
 TEST_P(EachStep, SaysHowLongItTook) {
-  const float milliseconds = frame(which(), 30, 20, 1).kernel_ms;
+  const float milliseconds = frame(version(), 30, 20, 1).kernel_ms;
   EXPECT_GT(milliseconds, 0.0F);
   EXPECT_LT(milliseconds, 60'000.0F);
 }
@@ -150,7 +151,7 @@ TEST_P(EachStep, SaysHowLongItTook) {
 // --- the animation ------------------------------------------------------------------------------
 
 TEST_P(EachStep, AnimatesAnyTicksInAnyOrder) {
-  const frame_callback draw = animate(which(), 37, 21);
+  const frame_callback draw = animate(version(), 37, 21);
   bitmap picture(37, 21);
   for (const int tick : {0, 1, 2, 40, 3, 0, -7}) {
     EXPECT_GT(draw(picture, tick), 0.0F);
@@ -159,7 +160,7 @@ TEST_P(EachStep, AnimatesAnyTicksInAnyOrder) {
 }
 
 TEST_P(EachStep, AnimatesTwoPondsAtOnce) {
-  const frame_callback wide = animate(which(), 50, 9), high = animate(which(), 9, 50);
+  const frame_callback wide = animate(version(), 50, 9), high = animate(version(), 9, 50);
   bitmap wide_picture(50, 9), high_picture(9, 50);
   for (const int tick : {4, 30}) {
     wide(wide_picture, tick);
@@ -172,7 +173,7 @@ TEST_P(EachStep, AnimatesTwoPondsAtOnce) {
 TEST_P(EachStep, AnimatesOnAfterTheOriginalIsGone) {
   frame_callback copy;
   {
-    const frame_callback original = animate(which(), 18, 19);
+    const frame_callback original = animate(version(), 18, 19);
     copy = original;
   }
   bitmap picture(18, 19);
@@ -181,7 +182,7 @@ TEST_P(EachStep, AnimatesOnAfterTheOriginalIsGone) {
 }
 
 TEST_P(EachStep, RefusesToAnimateAPictureOfAnotherSize) {
-  const frame_callback draw = animate(which(), 17, 5);
+  const frame_callback draw = animate(version(), 17, 5);
   bitmap turned(5, 17), larger(18, 5), smaller(17, 4), good(17, 5);
   EXPECT_THROW(draw(turned, 0), lab::invalid_input);  // as many pixels, but in other rows
   EXPECT_THROW(draw(larger, 0), lab::invalid_input);
@@ -194,7 +195,7 @@ TEST_P(EachStep, RefusesToAnimateAPictureOfAnotherSize) {
 #ifdef __CPU_DEVICE__
 TEST_P(EachStep, AnimatesInOneBlockOfDeviceMemory) {
   const std::size_t before = cpu_device::live_allocations();
-  frame_callback draw = animate(which(), 32, 20);
+  frame_callback draw = animate(version(), 32, 20);
   EXPECT_EQ(cpu_device::live_allocations(), before + 1);
   frame_callback copy = draw;
   bitmap picture(32, 20);
@@ -217,9 +218,9 @@ TEST_P(EachStep, RefusesPicturesThatCannotBe) {
   constexpr int kTooLong = lab::ripple::kLongestSide + 1;
   for (const size extent : {size{0, 5}, size{5, 0}, size{-1, 5}, size{5, -3}, size{0, 0},
                             size{kTooLong, 1}, size{1, kTooLong}}) {
-    EXPECT_THROW(frame(which(), extent.width, extent.height, 0), lab::invalid_input)
+    EXPECT_THROW(frame(version(), extent.width, extent.height, 0), lab::invalid_input)
         << extent.width << " x " << extent.height;
-    EXPECT_THROW(animate(which(), extent.width, extent.height), lab::invalid_input)
+    EXPECT_THROW(animate(version(), extent.width, extent.height), lab::invalid_input)
         << extent.width << " x " << extent.height;
   }
 }
@@ -269,13 +270,13 @@ TEST(Comparison, RejectsColoursTransparencyAndOtherSizesAndTicks) {
 }
 
 FAULT_TEST_P(EachStep, ReportsEveryCallThatFails) {
-  expect_failures_reported([&] { return is_right(which(), 17, 5, 3); });
+  expect_failures_reported([&] { return is_right(version(), 17, 5, 3); });
 }
 
 FAULT_TEST_P(EachStep, AnimationReportsEveryCallThatFails) {
   expect_failures_reported([&] {
     bitmap picture(17, 5);
-    animate(which(), 17, 5)(picture, 3);
+    animate(version(), 17, 5)(picture, 3);
     return matches(compare_with_reference(picture, 17, 5, 3));
   });
 }

@@ -131,12 +131,13 @@ TEST(Pitch, IsRefusedForTooManyColumnsOrNone) {
 REQUIRED_WORK(AThreadForEachRowInSharedMemory) {
   const std::vector<float> table = lab::testing::whole_numbers(256 * 32, 1, 1, 9);
   const std::span<const float> view(table);
-  const auto is_right = [&](layout how, std::size_t rows) {
+  const auto is_right = [&](layout tile_layout, std::size_t rows) {
     const std::span some = view.first(rows * 32);
-    return matches(lab::compare(row_sums(how, some, 32, 4).sums, reference_sums(some, 32, 4), {}));
+    return matches(
+        lab::compare(row_sums(tile_layout, some, 32, 4).sums, reference_sums(some, 32, 4), {}));
   };
-  for (const layout how : {layout::packed, layout::padded}) {
-    EXPECT_TRUE(as_required(work_of([&] { return is_right(how, 256); }),
+  for (const layout tile_layout : {layout::packed, layout::padded}) {
+    EXPECT_TRUE(as_required(work_of([&] { return is_right(tile_layout, 256); }),
                             {.threads = 256,
                              .blocks = 2,
                              .sent = bytes_of(table),
@@ -144,8 +145,8 @@ REQUIRED_WORK(AThreadForEachRowInSharedMemory) {
                              .reads = bytes_of(table),
                              .shared_memory = true,
                              .sectors = 1.1,
-                             .wavefronts = how == layout::padded ? 1.1 : 0}));
-    EXPECT_TRUE(at_other_sizes([&](std::size_t n) { return is_right(how, n); }));
+                             .wavefronts = tile_layout == layout::padded ? 1.1 : 0}));
+    EXPECT_TRUE(at_other_sizes([&](std::size_t n) { return is_right(tile_layout, n); }));
   }
 }
 
@@ -164,11 +165,11 @@ template <class T>
 void expect_right(std::size_t rows, std::size_t columns, unsigned rounds, std::uint64_t seed) {
   const std::vector<T> table = numbers<T>(rows * columns, seed);
   const std::span<const T> view(table);
-  for (const layout how : kLayouts)
-    EXPECT_TRUE(matches(lab::compare(row_sums(how, view, columns, rounds).sums,
+  for (const layout tile_layout : kLayouts)
+    EXPECT_TRUE(matches(lab::compare(row_sums(tile_layout, view, columns, rounds).sums,
                                      reference_sums(view, columns, rounds), {})))
-        << (how == layout::packed ? "packed, " : "padded, ") << sizeof(T) << " bytes, " << rows
-        << " rows of " << columns << ", " << rounds << " rounds";
+        << (tile_layout == layout::packed ? "packed, " : "padded, ") << sizeof(T) << " bytes, "
+        << rows << " rows of " << columns << ", " << rounds << " rounds";
 }
 
 void expect_right_in_all_types(std::size_t rows, std::size_t columns, unsigned rounds,
@@ -215,12 +216,12 @@ TEST(RowSums, KeepValuesThatOnlyTheirTypeCanHold) {
 TEST(RowSums, RefuseTablesThatAreNone) {
   const std::vector<float> table(12);
   const std::span<const float> view(table);
-  for (const layout how : kLayouts) {
-    EXPECT_THROW(row_sums(how, view, 0), lab::invalid_input);
-    EXPECT_THROW(row_sums(how, view, 5), lab::invalid_input);
-    EXPECT_THROW(row_sums(how, view, kMostColumns + 1), lab::invalid_input);
-    EXPECT_THROW(row_sums(how, view, 4, 0), lab::invalid_input);
-    EXPECT_THROW(row_sums(how, view, 4, kMostRounds + 1), lab::invalid_input);
+  for (const layout tile_layout : kLayouts) {
+    EXPECT_THROW(row_sums(tile_layout, view, 0), lab::invalid_input);
+    EXPECT_THROW(row_sums(tile_layout, view, 5), lab::invalid_input);
+    EXPECT_THROW(row_sums(tile_layout, view, kMostColumns + 1), lab::invalid_input);
+    EXPECT_THROW(row_sums(tile_layout, view, 4, 0), lab::invalid_input);
+    EXPECT_THROW(row_sums(tile_layout, view, 4, kMostRounds + 1), lab::invalid_input);
   }
 }
 
@@ -228,9 +229,10 @@ TEST(RowSums, RefuseMoreRowsThanAGridHasThreads) {
   // Nobody reads the table: only its size is looked at. A block has 128 rows.
   static constexpr float kOne = 1;
   constexpr std::size_t kMost = std::size_t{0x7FFF'FFFF} * 128;
-  for (const layout how : kLayouts) {
-    EXPECT_THROW(row_sums(how, std::span<const float>(&kOne, kMost + 1), 1), lab::invalid_input);
-    EXPECT_THROW(row_sums(how, std::span<const float>(&kOne, kMost), 1), lab::cuda_error)
+  for (const layout tile_layout : kLayouts) {
+    EXPECT_THROW(row_sums(tile_layout, std::span<const float>(&kOne, kMost + 1), 1),
+                 lab::invalid_input);
+    EXPECT_THROW(row_sums(tile_layout, std::span<const float>(&kOne, kMost), 1), lab::cuda_error)
         << "1 TiB: the memory is short";
   }
 }
@@ -253,18 +255,19 @@ void expect_as_many_wavefronts_as_predicted(std::size_t columns) {
   constexpr std::size_t kRows = 256, kWarps = kRows / lab::bank_conflicts::kLanes;
   constexpr unsigned kRounds = 2;
   const std::vector<T> table = numbers<T>(kRows * columns, columns);
-  for (const layout how : kLayouts) {
-    const auto counted =
-        count_shared_reads([&] { row_sums(how, std::span<const T>(table), columns, kRounds); });
+  for (const layout tile_layout : kLayouts) {
+    const auto counted = count_shared_reads(
+        [&] { row_sums(tile_layout, std::span<const T>(table), columns, kRounds); });
     if (!counted) return;
-    const std::size_t pitch = how == layout::packed ? columns : reference_pitch(sizeof(T), columns);
+    const std::size_t pitch =
+        tile_layout == layout::packed ? columns : reference_pitch(sizeof(T), columns);
     std::size_t expected = 0;
     for (std::size_t column = 0; column < columns; ++column)
       expected += static_cast<std::size_t>(reference_wavefronts(sizeof(T), pitch, column));
     EXPECT_EQ(counted->requests, kWarps * kRounds * columns);
     EXPECT_EQ(counted->wavefronts, kWarps * kRounds * expected)
-        << (how == layout::packed ? "packed, " : "padded, ") << sizeof(T) << " bytes, " << columns
-        << " columns";
+        << (tile_layout == layout::packed ? "packed, " : "padded, ") << sizeof(T) << " bytes, "
+        << columns << " columns";
   }
 }
 
@@ -282,8 +285,9 @@ TEST(RowSums, TakeAsManyWavefrontsAsPredicted) {
 
 FAULT_TEST(RowSums, ReportEveryCallThatFails) {
   const auto sums_of = [](const auto& table) {
-    for (const layout how : kLayouts)
-      expect_failures_reported([&] { return row_sums(how, std::span(table), 5).sums; }, table);
+    for (const layout tile_layout : kLayouts)
+      expect_failures_reported([&] { return row_sums(tile_layout, std::span(table), 5).sums; },
+                               table);
   };
   sums_of(numbers<signed char>(33 * 5, 1));
   sums_of(numbers<short>(33 * 5, 2));

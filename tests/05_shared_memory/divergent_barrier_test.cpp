@@ -113,11 +113,11 @@ TEST(SumsOfBlocks, MeetAtOneBarrier) {
 TEST(SumsOfBlocks, AreNoneForNoValues) { EXPECT_TRUE(sums_of_blocks({}).values.empty()); }
 
 TEST(SumsOfBlocks, CountEachPlaceOnce) {
-  for (const std::size_t place : {0U, 1U, 31U, 32U, 127U, 128U, 255U, 256U, 511U, 512U, 515U}) {
+  for (const std::size_t position : {0U, 1U, 31U, 32U, 127U, 128U, 255U, 256U, 511U, 512U, 515U}) {
     vector values(516);
-    values[place] = static_cast<float>(place) + 7;
+    values[position] = static_cast<float>(position) + 7;
     EXPECT_TRUE(matches(lab::compare(sums_of_blocks(values).values, reference_sums(values), {})))
-        << "the only value is at " << place;
+        << "the only value is at " << position;
   }
 }
 

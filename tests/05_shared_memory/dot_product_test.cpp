@@ -37,36 +37,37 @@ constexpr named_step kSteps[] = {{step::static_shared, "static_shared"},
                                  {step::warp_shuffle, "warp_shuffle"},
                                  {step::vectorized, "vectorized"}};
 
-::testing::AssertionResult is_exact(step which, const vector& a, const vector& b) {
-  return matches(lab::compare(dot(which, a, b).value, reference(a, b), lab::tolerance{}));
+::testing::AssertionResult is_exact(step version, const vector& a, const vector& b) {
+  return matches(lab::compare(dot(version, a, b).value, reference(a, b), lab::tolerance{}));
 }
 
-::testing::AssertionResult is_within_the_bound(step which, const vector& a, const vector& b) {
+::testing::AssertionResult is_within_the_bound(step version, const vector& a, const vector& b) {
   return matches(
-      lab::compare(dot(which, a, b).value, reference(a, b), {.absolute = error_bound(a, b)}));
+      lab::compare(dot(version, a, b).value, reference(a, b), {.absolute = error_bound(a, b)}));
 }
 
 // --- who does the work ---------------------------------------------------------------------------
 
 REQUIRED_WORK(AKernelWhoseThreadsShareTheSumInSharedMemory) {
   const vector a = whole_numbers(20'000, 1, -3, 4), b = whole_numbers(20'000, 2, -4, 2);
-  for (const auto& [which, name] : kSteps) {
+  for (const auto& [version, name] : kSteps) {
     lab::testing::required what{.threads = 1024,
                                 .blocks = 4,
                                 .sent = 2 * bytes_of(a),
                                 .reads = 2 * bytes_of(a),
                                 .shared_memory = true,
                                 .sectors = lab::testing::kNeighbours};
-    if (which >= step::warp_shuffle) {
+    if (version >= step::warp_shuffle) {
       what.shared_memory = false;  // hardly any: a number for each warp
       what.barriers = 2;           // a tree in shared memory has one for each of its levels
       what.warp_functions = 1024 / 32;
     }
-    if (which == step::vectorized) what.bytes_a_load = 16;
-    EXPECT_TRUE(as_required(work_of([&, which = which] { return is_exact(which, a, b); }), what))
+    if (version == step::vectorized) what.bytes_a_load = 16;
+    EXPECT_TRUE(
+        as_required(work_of([&, version = version] { return is_exact(version, a, b); }), what))
         << name;
-    EXPECT_TRUE(at_other_sizes([which = which](std::size_t n) {
-      return is_exact(which, whole_numbers(n, 1, 1, 4), whole_numbers(n, 2, 1, 4));
+    EXPECT_TRUE(at_other_sizes([version = version](std::size_t n) {
+      return is_exact(version, whole_numbers(n, 1, 1, 4), whole_numbers(n, 2, 1, 4));
     })) << name;
   }
 }
@@ -85,21 +86,21 @@ INSTANTIATE_TEST_SUITE_P(
     lab::testing::by_step_and{"_n"});
 
 TEST_P(Dot, IsExactForWholeNumbers) {
-  const auto& [which, n] = GetParam();
+  const auto& [version, n] = GetParam();
   // At most 33 * 1024 products of at most 14 * 29: below 2^24 in every order.
   EXPECT_TRUE(
-      is_exact(which.value, whole_numbers(n, n + 1, -9, 14), whole_numbers(n, n + 2, 1, 29)));
+      is_exact(version.value, whole_numbers(n, n + 1, -9, 14), whole_numbers(n, n + 2, 1, 29)));
 }
 
 TEST_P(Dot, IsWithinTheBoundForRandomNumbers) {
-  const auto& [which, n] = GetParam();
-  EXPECT_TRUE(is_within_the_bound(which.value, lab::random_floats(n, n + 3, -1, 1),
+  const auto& [version, n] = GetParam();
+  EXPECT_TRUE(is_within_the_bound(version.value, lab::random_floats(n, n + 3, -1, 1),
                                   lab::random_floats(n, n + 4, -100, 300)));
 }
 
 class EachStep : public lab::testing::each_step<named_step> {
  protected:
-  float sum(const vector& a, const vector& b) const { return dot(which(), a, b).value; }
+  float sum(const vector& a, const vector& b) const { return dot(version(), a, b).value; }
   double bound(const vector& a, const vector& b) const { return error_bound(a, b); }
   static std::size_t most() { return 1'000'007; }
   // More than a float can count one by one; the program's 33 * 1024 are among the sizes below.
@@ -118,7 +119,7 @@ TEST_P(EachStep, GivesTheResultOfTheBook) {
   std::iota(a.begin(), a.end(), 0.0F);
   for (std::size_t i = 0; i < b.size(); ++i) b[i] = 2 * a[i];
   EXPECT_EQ(reference(a, b), 25'723'564'731'392.0);
-  EXPECT_TRUE(is_within_the_bound(which(), a, b));
+  EXPECT_TRUE(is_within_the_bound(version(), a, b));
 }
 
 TEST_P(EachStep, ReadsNothingBehindTheLastElement) {
@@ -132,7 +133,7 @@ TEST_P(EachStep, ReadsNothingBehindTheLastElement) {
   for (const std::size_t rounds : {1, 2, 3, 4}) {
     const std::size_t n =
         rounds * static_cast<std::size_t>(processors) * static_cast<std::size_t>(threads);
-    EXPECT_TRUE(is_exact(which(), whole_numbers(n, 1, -3, 3), whole_numbers(n, 2, -3, 2)))
+    EXPECT_TRUE(is_exact(version(), whole_numbers(n, 1, -3, 3), whole_numbers(n, 2, -3, 2)))
         << rounds << " rounds of threads";
   }
 }
@@ -148,12 +149,12 @@ TEST_P(EachStep, LosesNoSmallTermsBesideLargeOnesThatCancel) {
   a[7000] = 1, a[9000] = 0.5F;
   ASSERT_EQ(reference(a, b), 1.5);
   EXPECT_GT(error_bound(a, b), 1.5) << "with the bound as tolerance this test would show nothing";
-  EXPECT_EQ(dot(which(), a, b).value, 1.5F);
+  EXPECT_EQ(dot(version(), a, b).value, 1.5F);
 }
 
 TEST_P(EachStep, SaysHowLongItTook) {
   const vector ones(1000, 1.0F);
-  const float milliseconds = dot(which(), ones, ones).kernel_ms;
+  const float milliseconds = dot(version(), ones, ones).kernel_ms;
   EXPECT_GT(milliseconds, 0.0F);
   EXPECT_LT(milliseconds, 60'000.0F);
 }

@@ -46,8 +46,8 @@ constexpr named_step kSteps[] = {{step::by_dot_product, "by_dot_product"},
                                  {step::one_pass, "one_pass"}};
 constexpr named_step kSafeSteps[] = {kSteps[1], kSteps[2]};
 
-::testing::AssertionResult is_within_the_bound(step which, const vector& x) {
-  return matches(lab::compare(norm(which, x).value, reference(x), {.absolute = error_bound(x)}));
+::testing::AssertionResult is_within_the_bound(step version, const vector& x) {
+  return matches(lab::compare(norm(version, x).value, reference(x), {.absolute = error_bound(x)}));
 }
 
 /// n numbers, plus or minus 2^exponent: the root alone is rounded, so the norm has one right value.
@@ -61,28 +61,29 @@ vector powers_of_two(std::size_t n, int exponent) {
 const auto kSizes =
     ::testing::Values(1, 2, 31, 32, 33, 255, 256, 257, 1021, 10 * 256 + 1, 262'144, 300'007);
 
-std::string name_of(const named_step& which, std::size_t n) {
-  return std::string(which.name) + "_n" + std::to_string(n);
+std::string name_of(const named_step& version, std::size_t n) {
+  return std::string(version.name) + "_n" + std::to_string(n);
 }
 
 // --- who does the work ---------------------------------------------------------------------------
 
 REQUIRED_WORK(ReductionsInSharedMemory) {
   const vector x = powers_of_two(20'011, 3);
-  for (const auto& [which, name] : kSteps) {
-    const std::size_t passes = which == step::scaled_by_max ? 2 : 1;
-    EXPECT_TRUE(as_required(work_of([&, which = which] { return is_within_the_bound(which, x); }),
-                            {.threads = 1024,
-                             .blocks = 4,
-                             .kernels = passes,
-                             .sent = bytes_of(x),
-                             .reads = passes * bytes_of(x),
-                             .reads_at_most = passes * bytes_of(x) * 3 / 2,
-                             .shared_memory = true,
-                             .sectors = lab::testing::kNeighbours}))
+  for (const auto& [version, name] : kSteps) {
+    const std::size_t passes = version == step::scaled_by_max ? 2 : 1;
+    EXPECT_TRUE(
+        as_required(work_of([&, version = version] { return is_within_the_bound(version, x); }),
+                    {.threads = 1024,
+                     .blocks = 4,
+                     .kernels = passes,
+                     .sent = bytes_of(x),
+                     .reads = passes * bytes_of(x),
+                     .reads_at_most = passes * bytes_of(x) * 3 / 2,
+                     .shared_memory = true,
+                     .sectors = lab::testing::kNeighbours}))
         << name;
-    EXPECT_TRUE(at_other_sizes([which = which](std::size_t n) {
-      return is_within_the_bound(which, powers_of_two(n, 3));
+    EXPECT_TRUE(at_other_sizes([version = version](std::size_t n) {
+      return is_within_the_bound(version, powers_of_two(n, 3));
     })) << name;
   }
 }
@@ -96,107 +97,108 @@ INSTANTIATE_TEST_SUITE_P(Steps, Norm, ::testing::Combine(::testing::ValuesIn(kSt
                          });
 
 TEST_P(Norm, CountsEveryElementOnce) {
-  const auto& [which, n] = GetParam();
+  const auto& [version, n] = GetParam();
   const vector x = powers_of_two(n, 3);
-  EXPECT_EQ(norm(which.value, x).value, as_float(reference(x)));
+  EXPECT_EQ(norm(version.value, x).value, as_float(reference(x)));
 }
 
 TEST_P(Norm, IsWithinTheBoundForRandomNumbers) {
-  const auto& [which, n] = GetParam();
-  EXPECT_TRUE(is_within_the_bound(which.value, lab::random_floats(n, n, -300, 100)));
+  const auto& [version, n] = GetParam();
+  EXPECT_TRUE(is_within_the_bound(version.value, lab::random_floats(n, n, -300, 100)));
 }
 
 using EachStep = lab::testing::each_step<named_step>;
 INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps), lab::testing::by_step);
 
 TEST_P(EachStep, IsFiveForThreeAndFour) {
-  EXPECT_EQ(norm(which(), vector{3, -4}).value, 5.0F);
-  EXPECT_EQ(norm(which(), vector{-4, 3}).value, 5.0F);
+  EXPECT_EQ(norm(version(), vector{3, -4}).value, 5.0F);
+  EXPECT_EQ(norm(version(), vector{-4, 3}).value, 5.0F);
 }
 
-TEST_P(EachStep, IsZeroForEmptyVectors) { EXPECT_EQ(norm(which(), {}).value, 0.0F); }
+TEST_P(EachStep, IsZeroForEmptyVectors) { EXPECT_EQ(norm(version(), {}).value, 0.0F); }
 
 TEST_P(EachStep, IsZeroForZeros) {
   for (const std::size_t n : {1, 256, 1000}) {
-    EXPECT_EQ(norm(which(), vector(n, 0.0F)).value, 0.0F) << n << " zeros";
-    EXPECT_EQ(norm(which(), vector(n, -0.0F)).value, 0.0F) << n << " times -0";
+    EXPECT_EQ(norm(version(), vector(n, 0.0F)).value, 0.0F) << n << " zeros";
+    EXPECT_EQ(norm(version(), vector(n, -0.0F)).value, 0.0F) << n << " times -0";
   }
 }
 
 TEST_P(EachStep, SeesASingleElementAnywhere) {
-  for (const std::size_t place : {0, 1, 31, 32, 255, 256, 511, 512, 1000}) {
+  for (const std::size_t position : {0, 1, 31, 32, 255, 256, 511, 512, 1000}) {
     vector x(1001, 0.0F);
-    x[place] = -17;
-    EXPECT_EQ(norm(which(), x).value, 17.0F) << "the element is at " << place;
+    x[position] = -17;
+    EXPECT_EQ(norm(version(), x).value, 17.0F) << "the element is at " << position;
   }
 }
 
 TEST_P(EachStep, SeesASingleElementWhereThreadsBeginToStride) {
   vector x(262'144 + 300, 0.0F);
-  for (const std::size_t place : {262'143, 262'144, 262'443}) {
-    x[place] = -17;
-    EXPECT_EQ(norm(which(), x).value, 17.0F) << "the element is at " << place;
-    x[place] = 0;
+  for (const std::size_t position : {262'143, 262'144, 262'443}) {
+    x[position] = -17;
+    EXPECT_EQ(norm(version(), x).value, 17.0F) << "the element is at " << position;
+    x[position] = 0;
   }
 }
 
 TEST_P(EachStep, IsInfiniteWithAnInfinity) {
   for (const float infinity : {kInfinity, -kInfinity})
-    for (const std::size_t place : {0, 300, 999}) {
-      vector x = lab::random_floats(1000, place, -5, 5);
-      x[place] = infinity;
-      EXPECT_EQ(norm(which(), x).value, kInfinity) << "at " << place;
+    for (const std::size_t position : {0, 300, 999}) {
+      vector x = lab::random_floats(1000, position, -5, 5);
+      x[position] = infinity;
+      EXPECT_EQ(norm(version(), x).value, kInfinity) << "at " << position;
       x[500] = kInfinity;  // two of them: infinity / infinity is NaN
-      EXPECT_EQ(norm(which(), x).value, kInfinity) << "at " << place << " and 500";
+      EXPECT_EQ(norm(version(), x).value, kInfinity) << "at " << position << " and 500";
     }
 }
 
 TEST_P(EachStep, IsNaNWithANaN) {
-  for (const std::size_t place : {0, 1, 255, 256, 300, 999}) {
-    vector x = lab::random_floats(1000, place, -5, 5);
-    x[place] = kNaN;
-    EXPECT_TRUE(std::isnan(norm(which(), x).value)) << "at " << place;
+  for (const std::size_t position : {0, 1, 255, 256, 300, 999}) {
+    vector x = lab::random_floats(1000, position, -5, 5);
+    x[position] = kNaN;
+    EXPECT_TRUE(std::isnan(norm(version(), x).value)) << "at " << position;
     // An infinity in the same thread, the same block or another block does not hide it.
     for (const std::size_t other : {2, 257, 998}) {
       vector both = x;
       both[other] = kInfinity;
-      EXPECT_TRUE(std::isnan(norm(which(), both).value)) << "at " << place << ", inf at " << other;
+      EXPECT_TRUE(std::isnan(norm(version(), both).value))
+          << "at " << position << ", inf at " << other;
     }
   }
-  EXPECT_TRUE(std::isnan(norm(which(), vector{kNaN}).value));
+  EXPECT_TRUE(std::isnan(norm(version(), vector{kNaN}).value));
   vector zeros(600, 0.0F);
   zeros[400] = kNaN;
-  EXPECT_TRUE(std::isnan(norm(which(), zeros).value)) << "among zeros";
+  EXPECT_TRUE(std::isnan(norm(version(), zeros).value)) << "among zeros";
 }
 
 TEST_P(EachStep, KeepsNaNAndInfinityThatOneThreadMeetsOneAfterTheOther) {
   vector x(2 * 262'144 + 300, 1.0F);
   x[7] = kNaN, x[7 + 262'144] = kInfinity, x[7 + 2 * 262'144] = 3;
-  EXPECT_TRUE(std::isnan(norm(which(), x).value));
+  EXPECT_TRUE(std::isnan(norm(version(), x).value));
   std::swap(x[7], x[7 + 262'144]);
-  EXPECT_TRUE(std::isnan(norm(which(), x).value));
+  EXPECT_TRUE(std::isnan(norm(version(), x).value));
 }
 
 TEST_P(EachStep, CountsManySmallElementsBesideALargeOne) {
   vector x(256, 0x1p-11F);  // their squares add 3e-5 to the norm, 14 times the bound
   x[100] = 1;
-  EXPECT_TRUE(is_within_the_bound(which(), x));
+  EXPECT_TRUE(is_within_the_bound(version(), x));
 }
 
 TEST_P(EachStep, RoundsTheRootOnce) {
   for (std::size_t n = 2; n <= 20; ++n)
-    EXPECT_EQ(norm(which(), vector(n, 1.0F)).value, as_float(std::sqrt(static_cast<double>(n))))
+    EXPECT_EQ(norm(version(), vector(n, 1.0F)).value, as_float(std::sqrt(static_cast<double>(n))))
         << n << " ones";
 }
 
 TEST_P(EachStep, ForgetsThePreviousCall) {
-  EXPECT_EQ(norm(which(), powers_of_two(4096, 4)).value, 1024.0F);
-  EXPECT_EQ(norm(which(), vector{1}).value, 1.0F);
-  EXPECT_EQ(norm(which(), powers_of_two(4096, 4)).value, 1024.0F);
+  EXPECT_EQ(norm(version(), powers_of_two(4096, 4)).value, 1024.0F);
+  EXPECT_EQ(norm(version(), vector{1}).value, 1.0F);
+  EXPECT_EQ(norm(version(), powers_of_two(4096, 4)).value, 1024.0F);
 }
 
 TEST_P(EachStep, SaysHowLongItTook) {
-  EXPECT_GT(norm(which(), powers_of_two(1000, 0)).kernel_ms, 0.0F);
+  EXPECT_GT(norm(version(), powers_of_two(1000, 0)).kernel_ms, 0.0F);
 }
 
 // --- where squares leave the range of floats -----------------------------------------------------
@@ -224,19 +226,19 @@ INSTANTIATE_TEST_SUITE_P(Steps, SafeNorm,
 TEST_P(SafeNorm, IsExactForPowersOfTwoFromTheSmallestToTheLargest) {
   // -149: the smallest float. 127: the largest power of two, of which two have a norm of 2^127.5,
   // and four or more have one that is no float.
-  const auto& [which, n] = GetParam();
+  const auto& [version, n] = GetParam();
   for (const int exponent : {-149, -148, -140, -127, -126, -75, -74, 0, 63, 64, 100, 117, 127}) {
     const vector x = powers_of_two(n, exponent);
-    EXPECT_EQ(norm(which.value, x).value, as_float(reference(x))) << "2^" << exponent;
+    EXPECT_EQ(norm(version.value, x).value, as_float(reference(x))) << "2^" << exponent;
   }
 }
 
 TEST_P(SafeNorm, IsWithinTheBoundWhateverTheRange) {
-  const auto& [which, n] = GetParam();
+  const auto& [version, n] = GetParam();
   for (const int exponent : {-148, -130, -100, 60, 100, 110}) {
     vector x = lab::random_floats(n, n + 5, -1, 1);
     for (float& value : x) value = std::ldexp(value, exponent);
-    EXPECT_TRUE(is_within_the_bound(which.value, x)) << "times 2^" << exponent;
+    EXPECT_TRUE(is_within_the_bound(version.value, x)) << "times 2^" << exponent;
   }
 }
 
@@ -248,7 +250,7 @@ TEST_P(SafeStep, MixesHugeAndTinyElements) {
   vector x(5000);
   for (std::size_t i = 0; i < x.size(); ++i)
     x[i] = std::ldexp(static_cast<float>(i % 7) - 3, static_cast<int>(i * 37 % 231) - 120);
-  EXPECT_TRUE(is_within_the_bound(which(), x));
+  EXPECT_TRUE(is_within_the_bound(version(), x));
 }
 
 TEST_P(SafeStep, MeetsEverLargerAndEverSmallerElements) {
@@ -259,37 +261,38 @@ TEST_P(SafeStep, MeetsEverLargerAndEverSmallerElements) {
     for (std::size_t round = 0; round < 3; ++round)
       x[round * kApart + i] =
           std::ldexp(1.0F + static_cast<float>(i) / 1024, static_cast<int>(round + i % 5) + 90);
-  EXPECT_TRUE(is_within_the_bound(which(), x));
+  EXPECT_TRUE(is_within_the_bound(version(), x));
   std::ranges::reverse(x);
-  EXPECT_TRUE(is_within_the_bound(which(), x));
+  EXPECT_TRUE(is_within_the_bound(version(), x));
 }
 
 TEST_P(SafeStep, AddsSmallElementsToALargeOneWithoutLosingThem) {
   // 2^14 elements that are 2^7 times smaller than the one: as much again as the one itself.
   constexpr std::size_t kSmaller = 1 << 14;
-  for (const std::size_t place : {std::size_t{0}, kSmaller / 2, kSmaller}) {
+  for (const std::size_t position : {std::size_t{0}, kSmaller / 2, kSmaller}) {
     vector x(kSmaller + 1, 0x1p80F);
-    x[place] = 0x1p87F;
-    EXPECT_TRUE(is_within_the_bound(which(), x)) << "the large one is at " << place;
-    EXPECT_GT(norm(which(), x).value, 1.41F * 0x1p87F);
+    x[position] = 0x1p87F;
+    EXPECT_TRUE(is_within_the_bound(version(), x)) << "the large one is at " << position;
+    EXPECT_GT(norm(version(), x).value, 1.41F * 0x1p87F);
   }
 }
 
 TEST_P(SafeStep, IsInfiniteOnlyWhereTheNormIsNoFloat) {
-  EXPECT_EQ(norm(which(), vector{kLargest}).value, kLargest);
-  EXPECT_EQ(norm(which(), vector{-kLargest, kSmallest}).value, kLargest);
-  EXPECT_EQ(norm(which(), vector{kLargest, kLargest}).value, kInfinity);
+  EXPECT_EQ(norm(version(), vector{kLargest}).value, kLargest);
+  EXPECT_EQ(norm(version(), vector{-kLargest, kSmallest}).value, kLargest);
+  EXPECT_EQ(norm(version(), vector{kLargest, kLargest}).value, kInfinity);
 }
 
 FAULT_TEST_P(EachStep, ReportsEveryCallThatFails) {
   const vector x = lab::random_floats(1000, 1, -1, 1);
-  expect_failures_reported([&] { return is_within_the_bound(which(), x); }, x);
+  expect_failures_reported([&] { return is_within_the_bound(version(), x); }, x);
 }
 
 TEST_P(EachStep, CountsEveryElementOnceAtTheProgramsSize) {
   expect_at_full_size([&] {
     const vector x = powers_of_two(kDefaultSize, 3);  // one less, and the norm is another float
-    return matches(lab::compare(norm(which(), x).value, as_float(reference(x)), lab::tolerance{}));
+    return matches(
+        lab::compare(norm(version(), x).value, as_float(reference(x)), lab::tolerance{}));
   });
 }
 

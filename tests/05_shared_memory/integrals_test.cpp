@@ -51,30 +51,32 @@ constexpr named_integral kIntegrals[] = {{integrand::bell, 0, 1, "bell"},
                                          {integrand::half_circle, -1, 1, "half_circle"},
                                          {integrand::half_circle, -0.3, 0.9, "part_of_circle"}};
 
-::testing::AssertionResult is_the_rule(rule how, integrand f, double a, double b, std::size_t n) {
-  const auto expected = reference(how, f, a, b, n);
-  return matches(
-      lab::compare(integrate(how, f, a, b, n).value, expected.value, {.absolute = expected.bound}));
+::testing::AssertionResult is_the_rule(rule quadrature, integrand f, double a, double b,
+                                       std::size_t n) {
+  const auto expected = reference(quadrature, f, a, b, n);
+  return matches(lab::compare(integrate(quadrature, f, a, b, n).value, expected.value,
+                              {.absolute = expected.bound}));
 }
 
-double error_of(rule how, integrand f, double a, double b, std::size_t n) {
-  return integrate(how, f, a, b, n).value - exact(f, a, b);
+double error_of(rule quadrature, integrand f, double a, double b, std::size_t n) {
+  return integrate(quadrature, f, a, b, n).value - exact(f, a, b);
 }
 
 // --- who does the work ---------------------------------------------------------------------------
 
 REQUIRED_WORK(AKernelWhoseThreadsSharePanels) {
-  for (const auto& [how, name] : kRules) {
-    EXPECT_TRUE(as_required(
-        work_of([&, how = how] { return is_the_rule(how, integrand::sine, -0.7, 2.9, 10'241); }),
-        {.threads = 1024,
-         .blocks = 4,
-         .fetched = sizeof(double),
-         .writes = sizeof(double),
-         .shared_memory = true}))
+  for (const auto& [quadrature, name] : kRules) {
+    EXPECT_TRUE(as_required(work_of([&, quadrature = quadrature] {
+                              return is_the_rule(quadrature, integrand::sine, -0.7, 2.9, 10'241);
+                            }),
+                            {.threads = 1024,
+                             .blocks = 4,
+                             .fetched = sizeof(double),
+                             .writes = sizeof(double),
+                             .shared_memory = true}))
         << name;
-    EXPECT_TRUE(at_other_sizes([how = how](std::size_t n) {
-      return is_the_rule(how, integrand::sine, -0.7, 2.9, n);
+    EXPECT_TRUE(at_other_sizes([quadrature = quadrature](std::size_t n) {
+      return is_the_rule(quadrature, integrand::sine, -0.7, 2.9, n);
     })) << name;
   }
 }
@@ -93,18 +95,18 @@ INSTANTIATE_TEST_SUITE_P(
     });
 
 TEST_P(Integral, IsWhatTheRuleGives) {
-  const auto& [how, what, n] = GetParam();
-  EXPECT_TRUE(is_the_rule(how.value, what.f, what.a, what.b, n));
+  const auto& [quadrature, what, n] = GetParam();
+  EXPECT_TRUE(is_the_rule(quadrature.value, what.f, what.a, what.b, n));
 }
 
 TEST_P(Integral, IsTheNegativeTheOtherWayRound) {
-  const auto& [how, what, n] = GetParam();
-  EXPECT_TRUE(is_the_rule(how.value, what.f, what.b, what.a, n));
+  const auto& [quadrature, what, n] = GetParam();
+  EXPECT_TRUE(is_the_rule(quadrature.value, what.f, what.b, what.a, n));
 }
 
 class EachRule : public ::testing::TestWithParam<named_rule> {
  protected:
-  rule how() const { return GetParam().value; }
+  rule quadrature() const { return GetParam().value; }
 };
 INSTANTIATE_TEST_SUITE_P(Rules, EachRule, ::testing::ValuesIn(kRules),
                          [](const auto& test) { return test.param.name; });
@@ -112,19 +114,20 @@ INSTANTIATE_TEST_SUITE_P(Rules, EachRule, ::testing::ValuesIn(kRules),
 TEST_P(EachRule, HasMorePanelsThanThreads) {
   // Whole rounds of 1024 blocks of 256, one less, one more, and something else.
   for (const std::size_t n : {262'143, 262'144, 262'145, 600'011})
-    EXPECT_TRUE(is_the_rule(how(), integrand::bell, -0.5, 3, n)) << n << " panels";
+    EXPECT_TRUE(is_the_rule(quadrature(), integrand::bell, -0.5, 3, n)) << n << " panels";
 }
 
 TEST_P(EachRule, HasTheProgramsPanels) {
-  expect_at_full_size([&] { return is_the_rule(how(), integrand::bell, 0, 1, kDefaultPanels); });
+  expect_at_full_size(
+      [&] { return is_the_rule(quadrature(), integrand::bell, 0, 1, kDefaultPanels); });
 }
 
 TEST_P(EachRule, IsZeroWhereNothingIsBetweenTheLimits) {
   for (const auto& what : kIntegrals)
-    EXPECT_EQ(integrate(how(), what.f, 0.25, 0.25, 1000).value, 0.0) << what.name;
-  EXPECT_EQ(integrate(how(), integrand::exponential, 800, 800, 10).value, 0.0)
+    EXPECT_EQ(integrate(quadrature(), what.f, 0.25, 0.25, 1000).value, 0.0) << what.name;
+  EXPECT_EQ(integrate(quadrature(), integrand::exponential, 800, 800, 10).value, 0.0)
       << "e^800 is no double";
-  EXPECT_EQ(integrate(how(), integrand::sine, 1, 1, lab::integrals::kMaxPanels).value, 0.0);
+  EXPECT_EQ(integrate(quadrature(), integrand::sine, 1, 1, lab::integrals::kMaxPanels).value, 0.0);
 }
 
 TEST_P(EachRule, FindsPi) {
@@ -132,8 +135,8 @@ TEST_P(EachRule, FindsPi) {
   // less than 1 % more, for the next term has h^4 more, and h^4 < 10^-8 and a small factor.
   constexpr double kWidth = 0.01;
   constexpr double kFactors[] = {1.0 / 12, -1.0 / 6, 0};
-  const double error = integrate(how(), integrand::bell, 0, 1, 100).value - std::numbers::pi;
-  const double expected = kFactors[static_cast<int>(how())] * kWidth * kWidth;
+  const double error = integrate(quadrature(), integrand::bell, 0, 1, 100).value - std::numbers::pi;
+  const double expected = kFactors[static_cast<int>(quadrature())] * kWidth * kWidth;
   EXPECT_NEAR(error, expected, std::fabs(expected) * 0.01 + 2e-14);
 }
 
@@ -142,33 +145,36 @@ TEST_P(EachRule, RefusesLimitsThatAreNotFinite) {
   constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
   constexpr double kHuge = std::numeric_limits<double>::max();
   for (const double wrong : {kInfinity, -kInfinity, kNaN}) {
-    EXPECT_THROW(integrate(how(), integrand::sine, wrong, 1, 10), lab::invalid_input) << wrong;
-    EXPECT_THROW(integrate(how(), integrand::sine, 1, wrong, 10), lab::invalid_input) << wrong;
-    EXPECT_THROW(integrate(how(), integrand::sine, wrong, wrong, 10), lab::invalid_input) << wrong;
+    EXPECT_THROW(integrate(quadrature(), integrand::sine, wrong, 1, 10), lab::invalid_input)
+        << wrong;
+    EXPECT_THROW(integrate(quadrature(), integrand::sine, 1, wrong, 10), lab::invalid_input)
+        << wrong;
+    EXPECT_THROW(integrate(quadrature(), integrand::sine, wrong, wrong, 10), lab::invalid_input)
+        << wrong;
   }
-  EXPECT_THROW(integrate(how(), integrand::sine, -kHuge, kHuge, 10), lab::invalid_input);
+  EXPECT_THROW(integrate(quadrature(), integrand::sine, -kHuge, kHuge, 10), lab::invalid_input);
 }
 
 TEST_P(EachRule, RefusesNoPanelsAndTooMany) {
-  EXPECT_THROW(integrate(how(), integrand::sine, 0, 1, 0), lab::invalid_input);
-  EXPECT_THROW(integrate(how(), integrand::sine, 1, 1, 0), lab::invalid_input);
-  EXPECT_THROW(integrate(how(), integrand::sine, 0, 1, lab::integrals::kMaxPanels + 1),
+  EXPECT_THROW(integrate(quadrature(), integrand::sine, 0, 1, 0), lab::invalid_input);
+  EXPECT_THROW(integrate(quadrature(), integrand::sine, 1, 1, 0), lab::invalid_input);
+  EXPECT_THROW(integrate(quadrature(), integrand::sine, 0, 1, lab::integrals::kMaxPanels + 1),
                lab::invalid_input);
 }
 
 TEST_P(EachRule, RefusesToLeaveTheCircle) {
-  EXPECT_THROW(integrate(how(), integrand::half_circle, 0, 1.5, 10), lab::invalid_input);
-  EXPECT_THROW(integrate(how(), integrand::half_circle, -1.0001, 0, 10), lab::invalid_input);
+  EXPECT_THROW(integrate(quadrature(), integrand::half_circle, 0, 1.5, 10), lab::invalid_input);
+  EXPECT_THROW(integrate(quadrature(), integrand::half_circle, -1.0001, 0, 10), lab::invalid_input);
 }
 
 TEST_P(EachRule, ForgetsThePreviousCall) {
-  const double first = integrate(how(), integrand::exponential, 0, 1, 5000).value;
-  EXPECT_TRUE(is_the_rule(how(), integrand::sine, 0, 1, 3));
-  EXPECT_EQ(integrate(how(), integrand::exponential, 0, 1, 5000).value, first);
+  const double first = integrate(quadrature(), integrand::exponential, 0, 1, 5000).value;
+  EXPECT_TRUE(is_the_rule(quadrature(), integrand::sine, 0, 1, 3));
+  EXPECT_EQ(integrate(quadrature(), integrand::exponential, 0, 1, 5000).value, first);
 }
 
 TEST_P(EachRule, SaysHowLongItTook) {
-  EXPECT_GT(integrate(how(), integrand::sine, 0, 1, 1000).kernel_ms, 0.0F);
+  EXPECT_GT(integrate(quadrature(), integrand::sine, 0, 1, 1000).kernel_ms, 0.0F);
 }
 
 // --- orders of convergence -----------------------------------------------------------------------
@@ -178,7 +184,7 @@ TEST_P(EachRule, SaysHowLongItTook) {
 /// Maclaurin's formula: h²/24 and 7h^4/5760 for the midpoint, h²/12 and h^4/720 for the trapezoid;
 /// Simpson's is a third of the trapezoid and two thirds of the midpoint: h^4/2880 and h^6/96768.)
 struct convergence {
-  named_rule how;
+  named_rule quadrature;
   int order;
   double next;
 };
@@ -187,10 +193,10 @@ INSTANTIATE_TEST_SUITE_P(Rules, Order,
                          ::testing::Values(convergence{kRules[0], 2, 7.0 / 240},
                                            convergence{kRules[1], 2, 1.0 / 60},
                                            convergence{kRules[2], 4, 5.0 / 168}),
-                         [](const auto& test) { return test.param.how.name; });
+                         [](const auto& test) { return test.param.quadrature.name; });
 
 TEST_P(Order, IsAsTheFormulaSaysForSmoothFunctions) {
-  const auto& [how, order, next] = GetParam();
+  const auto& [quadrature, order, next] = GetParam();
   struct smooth {
     integrand f;
     double a, b, sign;
@@ -199,8 +205,8 @@ TEST_P(Order, IsAsTheFormulaSaysForSmoothFunctions) {
        {smooth{integrand::sine, 0, 2, 1}, smooth{integrand::exponential, -1, 1, -1}}) {
     for (const std::size_t n : {4, 8, 16}) {
       const double h = (what.b - what.a) / static_cast<double>(n);
-      const double ratio = error_of(how.value, what.f, what.a, what.b, n) /
-                           error_of(how.value, what.f, what.a, what.b, 2 * n);
+      const double ratio = error_of(quadrature.value, what.f, what.a, what.b, n) /
+                           error_of(quadrature.value, what.f, what.a, what.b, 2 * n);
       // Half the width: (1 + t) / (1 + t/4) times 2^order, t = next * h² * s. That is 1 + 3/4 t
       // and less than t/4 more or less.
       const double beyond = (ratio / std::exp2(order) - 1) * what.sign;
@@ -216,8 +222,8 @@ TEST_P(Order, DropsToOneAndAHalfAtAnInfiniteSlope) {
   // 2^1.5 * (1 + c * h / 2), to first order.
   for (const std::size_t n : {8, 16, 32, 64}) {
     const double h = 1.0 / static_cast<double>(n);
-    const double ratio = error_of(GetParam().how.value, integrand::half_circle, 0, 1, n) /
-                         error_of(GetParam().how.value, integrand::half_circle, 0, 1, 2 * n);
+    const double ratio = error_of(GetParam().quadrature.value, integrand::half_circle, 0, 1, n) /
+                         error_of(GetParam().quadrature.value, integrand::half_circle, 0, 1, 2 * n);
     EXPECT_NEAR(ratio / std::exp2(1.5), 1, 0.07 * h) << "n = " << n << ", ratio " << ratio;
   }
 }
@@ -245,8 +251,8 @@ TEST(Simpson, IsOfOrderSixForPi) {
 }
 
 FAULT_TEST_P(EachRule, ReportsEveryCallThatFails) {
-  const rule how = GetParam().value;
-  expect_failures_reported([&] { return is_the_rule(how, integrand::bell, 0, 1, 1000); });
+  const rule quadrature = GetParam().value;
+  expect_failures_reported([&] { return is_the_rule(quadrature, integrand::bell, 0, 1, 1000); });
 }
 
 }  // namespace

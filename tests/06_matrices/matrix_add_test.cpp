@@ -59,16 +59,16 @@ struct operands {
       : size(its_size),
         a(lab::random_floats(size.rows * size.columns, seed, -1000, 1000)),
         b(lab::random_floats(size.rows * size.columns, seed + 1, -10, 30)) {}
-  lab::matrix_add::result sum(step which) const {
-    return add(which, a, b, size.rows, size.columns);
+  lab::matrix_add::result sum(step version) const {
+    return add(version, a, b, size.rows, size.columns);
   }
 };
 
-::testing::AssertionResult is_right(step which, const operands& of) {
-  return matches(lab::compare_exact(of.sum(which).sum, reference(of.a, of.b)));
+::testing::AssertionResult is_right(step version, const operands& of) {
+  return matches(lab::compare_exact(of.sum(version).sum, reference(of.a, of.b)));
 }
-void expect_right_sum(step which, matrix_size size, std::uint64_t seed) {
-  EXPECT_TRUE(is_right(which, {size, seed}));
+void expect_right_sum(step version, matrix_size size, std::uint64_t seed) {
+  EXPECT_TRUE(is_right(version, {size, seed}));
 }
 
 /// What the device itself answers for rows of this many floats.
@@ -84,8 +84,8 @@ std::size_t pitch_of_the_device(matrix_size size) {
 
 REQUIRED_WORK(AThreadForEachElementInMemoryOfItsKind) {
   const operands of({60, 100}, 1);
-  for (const auto& [which, name] : kSteps) {
-    const bool flat = which == step::flat;
+  for (const auto& [version, name] : kSteps) {
+    const bool flat = version == step::flat;
     lab::testing::required what{.threads = 60 * 100,
                                 .blocks = 4,
                                 .sent = 2 * bytes_of(of.a),
@@ -94,13 +94,14 @@ REQUIRED_WORK(AThreadForEachElementInMemoryOfItsKind) {
                                 .writes = bytes_of(of.a),
                                 .sectors = 1.5};
     if (!flat) what.calls = {"cudaMallocPitch|cudaMalloc3D", "cudaMemcpy2D|cudaMemcpy2DAsync"};
-    const lab::testing::work done = work_of([&, which = which] { return is_right(which, of); });
+    const lab::testing::work done =
+        work_of([&, version = version] { return is_right(version, of); });
     EXPECT_TRUE(as_required(done, what)) << name;
     const auto pitched = done.calls.find("cudaMallocPitch");  // or cudaMalloc3D
     EXPECT_TRUE(flat || pitched == done.calls.end() || pitched->second == 3)
         << "all three matrices have gaps";
-    EXPECT_TRUE(at_other_sizes([which = which](std::size_t n) {
-      return is_right(which, {{n, n + 1}, 1});
+    EXPECT_TRUE(at_other_sizes([version = version](std::size_t n) {
+      return is_right(version, {{n, n + 1}, 1});
     })) << name;
   }
 }
@@ -110,8 +111,8 @@ REQUIRED_WORK(AThreadForEachElementInMemoryOfItsKind) {
 class Sum : public ::testing::TestWithParam<std::tuple<named_step, matrix_size>> {};
 
 TEST_P(Sum, IsExact) {
-  const auto& [which, size] = GetParam();
-  expect_right_sum(which.value, size, size.rows * 1000 + size.columns);
+  const auto& [version, size] = GetParam();
+  expect_right_sum(version.value, size, size.rows * 1000 + size.columns);
 }
 
 // Around the threads of a block (8 down, 32 across) and around 128 floats, which are the 512 bytes
@@ -135,11 +136,11 @@ INSTANTIATE_TEST_SUITE_P(
 using EachStep = lab::testing::each_step<named_step>;
 INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps), lab::testing::by_step);
 
-TEST_P(EachStep, AddsManyRowsOfManyColumns) { expect_right_sum(which(), {1009, 499}, 5); }
+TEST_P(EachStep, AddsManyRowsOfManyColumns) { expect_right_sum(version(), {1009, 499}, 5); }
 
 TEST_P(EachStep, AddsNothingForEmptyMatrices) {
   for (const matrix_size size : {matrix_size{0, 0}, {0, 5}, {5, 0}}) {
-    const auto result = add(which(), {}, {}, size.rows, size.columns);
+    const auto result = add(version(), {}, {}, size.rows, size.columns);
     EXPECT_TRUE(result.sum.empty());
     EXPECT_TRUE(result.memory.empty());
     EXPECT_EQ(result.pitch, 0U);
@@ -149,15 +150,15 @@ TEST_P(EachStep, AddsNothingForEmptyMatrices) {
 TEST_P(EachStep, LeavesItsInputsAlone) {
   const operands of({30, 50}, 7);
   auto a_given = of.a, b_given = of.b;
-  add(which(), a_given, b_given, 30, 50);
+  add(version(), a_given, b_given, 30, 50);
   EXPECT_EQ(a_given, of.a);
   EXPECT_EQ(b_given, of.b);
 }
 
 TEST_P(EachStep, AddsWhatIsThereNow) {
   // The same shape twice: a result left in memory that is given out again would be wrong.
-  expect_right_sum(which(), {40, 50}, 1);
-  expect_right_sum(which(), {40, 50}, 2);
+  expect_right_sum(version(), {40, 50}, 1);
+  expect_right_sum(version(), {40, 50}, 2);
 }
 
 TEST_P(EachStep, KeepsInfinitiesAndRoundsOnce) {
@@ -165,11 +166,11 @@ TEST_P(EachStep, KeepsInfinitiesAndRoundsOnce) {
   constexpr float kLargest = std::numeric_limits<float>::max();
   const std::vector<float> a = {kInfinity, kLargest, 16777216.0F, 1.0F, -0.0F, 1e-45F};
   const std::vector<float> b = {1.0F, kLargest, 1.0F, 0x1p-24F, -0.0F, 1e-45F};
-  EXPECT_TRUE(matches(lab::compare_exact(add(which(), a, b, 2, 3).sum, reference(a, b))));
+  EXPECT_TRUE(matches(lab::compare_exact(add(version(), a, b, 2, 3).sum, reference(a, b))));
   for (const float zero :
-       add(which(), std::vector{0.0F, -0.0F}, std::vector{-0.0F, 0.0F}, 1, 2).sum)
+       add(version(), std::vector{0.0F, -0.0F}, std::vector{-0.0F, 0.0F}, 1, 2).sum)
     EXPECT_FALSE(std::signbit(zero)) << "zeros of two signs have the sum +0";
-  EXPECT_TRUE(std::signbit(add(which(), std::vector{-0.0F}, std::vector{-0.0F}, 1, 1).sum.at(0)));
+  EXPECT_TRUE(std::signbit(add(version(), std::vector{-0.0F}, std::vector{-0.0F}, 1, 1).sum.at(0)));
 }
 
 // --- where the rows lie --------------------------------------------------------------------------
@@ -225,32 +226,32 @@ TEST(Pitched, HasGapsWhereRowsAreShort) {
 
 TEST_P(EachStep, RefusesMatricesOfOtherSizes) {
   const std::vector<float> six(6, 1.0F), eight(8, 1.0F), none;
-  EXPECT_NO_THROW(add(which(), six, six, 2, 3));
-  EXPECT_THROW(add(which(), six, eight, 2, 3), lab::invalid_input);
-  EXPECT_THROW(add(which(), eight, six, 2, 3), lab::invalid_input);
-  EXPECT_THROW(add(which(), six, six, 2, 4), lab::invalid_input);
-  EXPECT_THROW(add(which(), six, six, 4, 1), lab::invalid_input);
-  EXPECT_THROW(add(which(), six, six, 0, 6), lab::invalid_input);
-  EXPECT_THROW(add(which(), none, none, 1, 1), lab::invalid_input);
+  EXPECT_NO_THROW(add(version(), six, six, 2, 3));
+  EXPECT_THROW(add(version(), six, eight, 2, 3), lab::invalid_input);
+  EXPECT_THROW(add(version(), eight, six, 2, 3), lab::invalid_input);
+  EXPECT_THROW(add(version(), six, six, 2, 4), lab::invalid_input);
+  EXPECT_THROW(add(version(), six, six, 4, 1), lab::invalid_input);
+  EXPECT_THROW(add(version(), six, six, 0, 6), lab::invalid_input);
+  EXPECT_THROW(add(version(), none, none, 1, 1), lab::invalid_input);
   constexpr std::size_t kHuge = std::size_t{1} << 32;  // its square is 2^64, which is 0 again
-  EXPECT_THROW(add(which(), none, none, kHuge, kHuge), lab::invalid_input);
+  EXPECT_THROW(add(version(), none, none, kHuge, kHuge), lab::invalid_input);
 }
 
 // --- time ----------------------------------------------------------------------------------------
 
 TEST_P(EachStep, SaysHowLongItTook) {
-  const float milliseconds = operands({40, 50}, 1).sum(which()).kernel_ms;
+  const float milliseconds = operands({40, 50}, 1).sum(version()).kernel_ms;
   EXPECT_GT(milliseconds, 0.0F);
   EXPECT_LT(milliseconds, 60'000.0F);
 }
 
 FAULT_TEST_P(EachStep, ReportsEveryCallThatFails) {
   const operands of({17, 33}, 1);
-  expect_failures_reported([&] { return of.sum(which()).sum; }, of.a, of.b);
+  expect_failures_reported([&] { return of.sum(version()).sum; }, of.a, of.b);
 }
 
 TEST_P(EachStep, IsExactAtTheProgramsSize) {
-  expect_at_full_size([&] { expect_right_sum(which(), {kDefaultSize, kDefaultSize}, 8); });
+  expect_at_full_size([&] { expect_right_sum(version(), {kDefaultSize, kDefaultSize}, 8); });
 }
 
 }  // namespace

@@ -173,9 +173,9 @@ TEST(Study, PutsSoManyLaunchesIntoASampleThatItIsLongEnough) {
   // The invariant holds at any speed: no sample is shorter, however many launches that takes. A
   // single launch of these would be shorter, on every device, in at least one of the rows.
   const std::vector<problem> problems = {make_problem({1, 2, 3}, 9), make_problem({5, 9, 4}, 9)};
-  const plan how{.samples = 3, .sample_ms = 1};
-  const auto rows = study(problems, kAll, how);
-  EXPECT_TRUE(matches(check(rows, problems, kAll, how)));
+  const plan options{.samples = 3, .sample_ms = 1};
+  const auto rows = study(problems, kAll, options);
+  EXPECT_TRUE(matches(check(rows, problems, kAll, options)));
   unsigned most = 0;
   for (const row& each : rows) {
     EXPECT_EQ(each.launches & (each.launches - 1), 0U) << each.launches << " is no power of two";
@@ -187,8 +187,8 @@ TEST(Study, PutsSoManyLaunchesIntoASampleThatItIsLongEnough) {
 TEST(Study, TakesAsManySamplesAsAskedFor) {
   const std::vector<problem> problems = {make_problem({10, 11, 12}, 10)};
   for (const unsigned samples : {1U, 2U, 7U}) {
-    const plan how{.samples = samples, .sample_ms = 0.1F};
-    EXPECT_TRUE(matches(check(study(problems, kAll, how), problems, kAll, how)));
+    const plan options{.samples = samples, .sample_ms = 0.1F};
+    EXPECT_TRUE(matches(check(study(problems, kAll, options), problems, kAll, options)));
   }
 }
 
@@ -309,14 +309,14 @@ TEST(MakeProblem, KnowsTheProduct) {
 TEST(Check, SeesRowsThatAreNotWhatWasAskedFor) {
   const std::vector<problem> problems = {make_problem({2, 3, 5}, 21)};
   const std::vector<unsigned> blocks = {8};
-  const plan how{.samples = 3, .sample_ms = 1};
+  const plan options{.samples = 3, .sample_ms = 1};
   // 60 operations; 4 launches in 2 ms (the median): 0.5 ms each, 120 000 a second.
   const row right{{2, 3, 5}, 8, 60, 4, {3, 1, 2}, 0.5, 60 / 0.5e6};
   const auto is_right = [&](const row& each) {
-    return check(std::vector{each}, problems, blocks, how).ok;
+    return check(std::vector{each}, problems, blocks, options).ok;
   };
   EXPECT_TRUE(is_right(right));
-  EXPECT_FALSE(check({}, problems, blocks, how));
+  EXPECT_FALSE(check({}, problems, blocks, options));
   const auto with = [&](auto change) {
     row changed = right;
     change(changed);

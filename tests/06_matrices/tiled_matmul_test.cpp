@@ -68,10 +68,10 @@ std::string name_of(shape size) {
 }
 
 /// A step as the shared tests take it.
-auto by(step which) {
+auto by(step version) {
   return [=](const std::vector<float>& a, const std::vector<float>& b, std::size_t m, std::size_t n,
              std::size_t k) {
-    return multiply(which, a, b, {m, n, k}).c;
+    return multiply(version, a, b, {m, n, k}).c;
   };
 }
 
@@ -82,7 +82,7 @@ REQUIRED_WORK(TilesThatAreReadOnce) {
   const auto a = lab::random_floats(size.m * size.k, 1, -1, 3);
   const auto b = lab::random_floats(size.k * size.n, 2, -20, 10);
   const std::size_t untiled = 2 * size.m * size.n * size.k * sizeof(float);
-  for (const auto& [which, name, rows] : kSteps) {
+  for (const auto& [version, name, rows] : kSteps) {
     lab::testing::required what{.threads = 128,
                                 .blocks = 2,
                                 .sent = bytes_of(a) + bytes_of(b),
@@ -91,18 +91,18 @@ REQUIRED_WORK(TilesThatAreReadOnce) {
                                 .writes = size.m * size.n * sizeof(float),
                                 .reads_at_most = untiled / rows * 5 / 4,
                                 .shared_memory = true};
-    if (which >= step::vectorized) what.bytes_a_load = 16;
+    if (version >= step::vectorized) what.bytes_a_load = 16;
     // Eight slices, one before the first, and one to spare; two per slice would be sixteen.
-    if (which == step::double_buffered) what.barriers = size.k / 8 + 2;
-    EXPECT_TRUE(as_required(work_of([&, which = which] {
-                              return matches(check(multiply(which, a, b, size).c, a, b, size));
+    if (version == step::double_buffered) what.barriers = size.k / 8 + 2;
+    EXPECT_TRUE(as_required(work_of([&, version = version] {
+                              return matches(check(multiply(version, a, b, size).c, a, b, size));
                             }),
                             what))
         << name;
-    EXPECT_TRUE(at_other_sizes([&, which = which](std::size_t n) {
+    EXPECT_TRUE(at_other_sizes([&, version = version](std::size_t n) {
       const lab::testing::factors given(n, n + 1, n, 1);
       const shape small{n, n + 1, n};
-      return matches(check(multiply(which, given.a, given.b, small).c, given.a, given.b, small));
+      return matches(check(multiply(version, given.a, given.b, small).c, given.a, given.b, small));
     })) << name;
   }
 }
@@ -112,8 +112,8 @@ REQUIRED_WORK(TilesThatAreReadOnce) {
 class Product : public ::testing::TestWithParam<std::tuple<named_step, shape>> {};
 
 TEST_P(Product, IsRightToTheLastBit) {
-  const auto& [which, size] = GetParam();
-  expect_exact_product(by(which.value), size.m, size.n, size.k);
+  const auto& [version, size] = GetParam();
+  expect_exact_product(by(version.value), size.m, size.n, size.k);
 }
 
 // The tiles are 16 to 128 wide and 8 to 32 deep; a float4 is 4: one less, that, and one
@@ -139,11 +139,13 @@ INSTANTIATE_TEST_SUITE_P(
 using EachStep = lab::testing::each_step<named_step>;
 INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps), lab::testing::by_step);
 
-TEST_P(EachStep, AddsALongRowTimesALongColumn) { expect_right_product(by(which()), 3, 5, 515, 4); }
+TEST_P(EachStep, AddsALongRowTimesALongColumn) {
+  expect_right_product(by(version()), 3, 5, 515, 4);
+}
 
 TEST_P(EachStep, IsExactAtTheProgramsSize) {
   expect_at_full_size(
-      [&] { expect_exact_product(by(which()), kDefaultSize, kDefaultSize, kDefaultSize); });
+      [&] { expect_exact_product(by(version()), kDefaultSize, kDefaultSize, kDefaultSize); });
 }
 
 // The sizes of the UVT report, with the blocks that it used (16 x 16, 32 x 32) where it names one
@@ -174,51 +176,51 @@ INSTANTIATE_TEST_SUITE_P(Steps, EachSeed,
                          lab::testing::by_step_and{"_seed"});
 
 TEST_P(EachSeed, MultipliesRandomMatrices) {
-  const auto& [which, seed] = GetParam();
-  expect_right_product(by(which.value), 70, 90, 50, 100 * seed);
+  const auto& [version, seed] = GetParam();
+  expect_right_product(by(version.value), 70, 90, 50, 100 * seed);
 }
 
 // --- the edges of C, of A and of B ---------------------------------------------------------------
 
 TEST_P(EachStep, LeavesTheOtherRowsAloneWhenOneHoldsInfinities) {
-  lab::testing::expect_infinities_to_stay_in_their_row(by(which()));
+  lab::testing::expect_infinities_to_stay_in_their_row(by(version()));
 }
 
-TEST_P(EachStep, MakesAnEmptyProduct) { lab::testing::expect_empty_products(by(which())); }
+TEST_P(EachStep, MakesAnEmptyProduct) { lab::testing::expect_empty_products(by(version())); }
 
 TEST_P(EachStep, AddsNothingWhereKIsZero) {
-  lab::testing::expect_zeros_where_k_is_zero(by(which()));
+  lab::testing::expect_zeros_where_k_is_zero(by(version()));
 }
 
 // --- more than once ------------------------------------------------------------------------------
 
-TEST_P(EachStep, LeavesItsInputsAlone) { lab::testing::expect_inputs_left_alone(by(which())); }
+TEST_P(EachStep, LeavesItsInputsAlone) { lab::testing::expect_inputs_left_alone(by(version())); }
 
 TEST_P(EachStep, MultipliesWhatIsThereNow) {
   // The same shape twice: a result left in memory that is given out again would be wrong.
-  expect_right_product(by(which()), 50, 60, 70, 1);
-  expect_right_product(by(which()), 50, 60, 70, 2);
+  expect_right_product(by(version()), 50, 60, 70, 1);
+  expect_right_product(by(version()), 50, 60, 70, 2);
 }
 
 // --- refusals ------------------------------------------------------------------------------------
 
 TEST_P(EachStep, RefusesMatricesOfOtherSizes) {
-  lab::testing::expect_other_sizes_refused(by(which()));
+  lab::testing::expect_other_sizes_refused(by(version()));
 }
 
 TEST_P(EachStep, RefusesSizesWhoseProductOverflows) {
-  lab::testing::expect_overflow_refused(by(which()));
+  lab::testing::expect_overflow_refused(by(version()));
 }
 
 TEST_P(EachStep, RefusesMoreRowsThanAGridHasBlocksAndNamesTheLimit) {
-  lab::testing::expect_too_many_rows_refused(by(which()), GetParam().rows_of_block);
+  lab::testing::expect_too_many_rows_refused(by(version()), GetParam().rows_of_block);
 }
 
 // --- time ----------------------------------------------------------------------------------------
 
 TEST_P(EachStep, SaysHowLongItTook) {
   const std::vector<float> a(40 * 40, 1.0F);
-  const float milliseconds = multiply(which(), a, a, {40, 40, 40}).kernel_ms;
+  const float milliseconds = multiply(version(), a, a, {40, 40, 40}).kernel_ms;
   EXPECT_GT(milliseconds, 0.0F);
   EXPECT_LT(milliseconds, 60'000.0F);
 }
@@ -244,7 +246,7 @@ TEST(Check, SeesOneWrongElementAndNamesIt) {
 
 FAULT_TEST_P(EachStep, ReportsEveryCallThatFails) {
   const auto a = lab::random_floats(5 * 7, 1, -1, 3), b = lab::random_floats(7 * 3, 2, -9, 5);
-  expect_failures_reported([&] { return multiply(which(), a, b, {5, 3, 7}).c; }, a, b);
+  expect_failures_reported([&] { return multiply(version(), a, b, {5, 3, 7}).c; }, a, b);
 }
 
 }  // namespace

@@ -55,15 +55,15 @@ void PrintTo(const matrix_size& size, std::ostream* out) {
 }
 
 /// Random numbers, different everywhere.
-::testing::AssertionResult is_right(step which, matrix_size size, std::uint64_t seed) {
+::testing::AssertionResult is_right(step version, matrix_size size, std::uint64_t seed) {
   const auto matrix = lab::random_floats(size.rows * size.columns, seed, -100, 1);
   const auto expected = reference(matrix, size.rows, size.columns);
-  const auto result = transpose(which, matrix, size.rows, size.columns).transposed;
+  const auto result = transpose(version, matrix, size.rows, size.columns).transposed;
   ::testing::AssertionResult right = matches(lab::compare_exact(result, expected));
   if (!right && result.size() == expected.size()) {
     const auto first = std::ranges::mismatch(result, expected).in1 - result.begin();
-    const auto place = static_cast<std::size_t>(first);
-    right << "; that is row " << place / size.rows << ", column " << place % size.rows
+    const auto position = static_cast<std::size_t>(first);
+    right << "; that is row " << position / size.rows << ", column " << position % size.rows
           << " of the result";
   }
   return right;
@@ -73,9 +73,9 @@ void PrintTo(const matrix_size& size, std::ostream* out) {
 
 REQUIRED_WORK(TilesThatMakeLoadsAndStoresCoalesced) {
   const auto matrix = lab::random_floats(128 * 192, 1, -100, 1);
-  for (const auto& [which, name, rows] : kSteps) {
-    EXPECT_TRUE(as_required(work_of([which = which] {
-                              return is_right(which, {128, 192}, 1);
+  for (const auto& [version, name, rows] : kSteps) {
+    EXPECT_TRUE(as_required(work_of([version = version] {
+                              return is_right(version, {128, 192}, 1);
                             }),
                             {.threads = 1024,
                              .blocks = 2,
@@ -83,16 +83,16 @@ REQUIRED_WORK(TilesThatMakeLoadsAndStoresCoalesced) {
                              .fetched = bytes_of(matrix),
                              .reads = bytes_of(matrix),
                              .writes = bytes_of(matrix),
-                             .shared_memory = which != step::naive,
-                             .sectors = which == step::naive ? 0 : 1.1,
-                             .wavefronts = which == step::padded_tile ? 1.1 : 0}))
+                             .shared_memory = version != step::naive,
+                             .sectors = version == step::naive ? 0 : 1.1,
+                             .wavefronts = version == step::padded_tile ? 1.1 : 0}))
         << name;
     // Tiles at the border are none that may be moved without shared memory.
     EXPECT_TRUE(at_other_sizes(
-        [which = which](std::size_t n) {
-          return is_right(which, {n, n + 1}, 1);
+        [version = version](std::size_t n) {
+          return is_right(version, {n, n + 1}, 1);
         },
-        {.threads = 1, .fetched = 1, .writes = 1, .shared_memory = which != step::naive},
+        {.threads = 1, .fetched = 1, .writes = 1, .shared_memory = version != step::naive},
         {1, 3, 31, 40}))
         << name;
   }
@@ -103,8 +103,8 @@ REQUIRED_WORK(TilesThatMakeLoadsAndStoresCoalesced) {
 class Transposed : public ::testing::TestWithParam<std::tuple<named_step, matrix_size>> {};
 
 TEST_P(Transposed, IsExact) {
-  const auto& [which, size] = GetParam();
-  EXPECT_TRUE(is_right(which.value, size, size.rows * 1000 + size.columns));
+  const auto& [version, size] = GetParam();
+  EXPECT_TRUE(is_right(version.value, size, size.rows * 1000 + size.columns));
 }
 
 // One row, one column; around the threads of a block (8), a warp (32) and a tile (64), in both
@@ -129,12 +129,14 @@ INSTANTIATE_TEST_SUITE_P(
 using EachStep = lab::testing::each_step<named_step>;
 INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps), lab::testing::by_step);
 
-TEST_P(EachStep, TransposesTheMatrixOfTheText) { EXPECT_TRUE(is_right(which(), {1000, 2000}, 5)); }
+TEST_P(EachStep, TransposesTheMatrixOfTheText) {
+  EXPECT_TRUE(is_right(version(), {1000, 2000}, 5));
+}
 
 TEST_P(EachStep, GivesTheMatrixBackWhenCalledTwice) {
   const auto matrix = lab::random_floats(70 * 45, 3, -1, 1);
-  const auto once = transpose(which(), matrix, 70, 45).transposed;
-  EXPECT_TRUE(matches(lab::compare_exact(transpose(which(), once, 45, 70).transposed, matrix)));
+  const auto once = transpose(version(), matrix, 70, 45).transposed;
+  EXPECT_TRUE(matches(lab::compare_exact(transpose(version(), once, 45, 70).transposed, matrix)));
 }
 
 ::testing::AssertionResult has_bits_of(float number, float expected) {
@@ -156,7 +158,7 @@ TEST_P(EachStep, MovesBitsAndCalculatesNothing) {
                                      0.0F,
                                      nan,
                                      -1.5F};
-  const auto result = transpose(which(), matrix, 2, 3).transposed;
+  const auto result = transpose(version(), matrix, 2, 3).transposed;
   ASSERT_EQ(result.size(), 6U);
   for (std::size_t y = 0; y < 2; ++y)
     for (std::size_t x = 0; x < 3; ++x)
@@ -165,36 +167,36 @@ TEST_P(EachStep, MovesBitsAndCalculatesNothing) {
 }
 
 TEST_P(EachStep, MakesAnEmptyTranspose) {
-  EXPECT_TRUE(transpose(which(), {}, 0, 0).transposed.empty());
-  EXPECT_TRUE(transpose(which(), {}, 0, 5).transposed.empty());
-  EXPECT_TRUE(transpose(which(), {}, 5, 0).transposed.empty());
+  EXPECT_TRUE(transpose(version(), {}, 0, 0).transposed.empty());
+  EXPECT_TRUE(transpose(version(), {}, 0, 5).transposed.empty());
+  EXPECT_TRUE(transpose(version(), {}, 5, 0).transposed.empty());
 }
 
 TEST_P(EachStep, LeavesItsInputAlone) {
   const auto matrix = lab::random_floats(50 * 70, 7, -1, 1);
   auto given = matrix;
-  transpose(which(), given, 50, 70);
+  transpose(version(), given, 50, 70);
   EXPECT_EQ(given, matrix);
 }
 
 TEST_P(EachStep, TransposesWhatIsThereNow) {
   // The same shape twice: a result left in memory that is given out again would be wrong.
-  EXPECT_TRUE(is_right(which(), {60, 70}, 1));
-  EXPECT_TRUE(is_right(which(), {60, 70}, 2));
+  EXPECT_TRUE(is_right(version(), {60, 70}, 1));
+  EXPECT_TRUE(is_right(version(), {60, 70}, 2));
 }
 
 // --- refusals ------------------------------------------------------------------------------------
 
 TEST_P(EachStep, RefusesAMatrixOfAnotherSize) {
   const std::vector<float> six(6);
-  EXPECT_NO_THROW(transpose(which(), six, 2, 3));
-  EXPECT_THROW(transpose(which(), six, 2, 2), lab::invalid_input);
-  EXPECT_THROW(transpose(which(), six, 3, 3), lab::invalid_input);
-  EXPECT_THROW(transpose(which(), six, 4, 1), lab::invalid_input);
-  EXPECT_THROW(transpose(which(), six, 0, 6), lab::invalid_input);
-  EXPECT_THROW(transpose(which(), {}, 1, 1), lab::invalid_input);
+  EXPECT_NO_THROW(transpose(version(), six, 2, 3));
+  EXPECT_THROW(transpose(version(), six, 2, 2), lab::invalid_input);
+  EXPECT_THROW(transpose(version(), six, 3, 3), lab::invalid_input);
+  EXPECT_THROW(transpose(version(), six, 4, 1), lab::invalid_input);
+  EXPECT_THROW(transpose(version(), six, 0, 6), lab::invalid_input);
+  EXPECT_THROW(transpose(version(), {}, 1, 1), lab::invalid_input);
   constexpr std::size_t kHuge = std::size_t{1} << 32;  // its square is 2^64, which is 0 again
-  EXPECT_THROW(transpose(which(), {}, kHuge, kHuge), lab::invalid_input);
+  EXPECT_THROW(transpose(version(), {}, kHuge, kHuge), lab::invalid_input);
 }
 
 /// Rows of blocks in a grid.
@@ -213,27 +215,28 @@ TEST_P(EachStep, TransposesOrRefusesMoreRowsThanAGridHasBlocksAndNamesTheLimit) 
   const std::size_t limit = grid_limit(), rows = limit * GetParam().rows_of_block + 1;
   const std::vector<float> matrix(rows, 2.5F);
   try {
-    const auto turned = transpose(which(), matrix, rows, 1).transposed;  // blocks that go on do it
+    const auto turned =
+        transpose(version(), matrix, rows, 1).transposed;  // blocks that go on do it
     EXPECT_TRUE(matches(lab::compare_exact(turned, matrix))) << "not refused, and not right";
   } catch (const lab::invalid_input& error) {
     EXPECT_NE(std::string(error.what()).find(std::to_string(limit)), std::string::npos)
         << error.what();
   }
-  EXPECT_TRUE(is_right(which(), {3, 4}, 1));  // and works again afterwards
+  EXPECT_TRUE(is_right(version(), {3, 4}, 1));  // and works again afterwards
 }
 
 // --- time ----------------------------------------------------------------------------------------
 
 TEST_P(EachStep, SaysHowLongItTook) {
   const std::vector<float> matrix(40 * 40, 1.0F);
-  const float milliseconds = transpose(which(), matrix, 40, 40).kernel_ms;
+  const float milliseconds = transpose(version(), matrix, 40, 40).kernel_ms;
   EXPECT_GT(milliseconds, 0.0F);
   EXPECT_LT(milliseconds, 60'000.0F);
 }
 
 FAULT_TEST_P(EachStep, ReportsEveryCallThatFails) {
   const auto matrix = lab::random_floats(5 * 7, 1, -1, 3);
-  expect_failures_reported([&] { return transpose(which(), matrix, 5, 7).transposed; }, matrix);
+  expect_failures_reported([&] { return transpose(version(), matrix, 5, 7).transposed; }, matrix);
 }
 
 }  // namespace

@@ -38,16 +38,16 @@ using named_step = lab::testing::named<step>;
 constexpr named_step kSteps[] = {{step::global_memory, "global_memory"},
                                  {step::constant_memory, "constant_memory"}};
 
-::testing::AssertionResult is_exact(step which, const vector& a, const vector& b) {
-  return matches(lab::compare(dot(which, a, b).value, reference(a, b), lab::tolerance{}));
+::testing::AssertionResult is_exact(step version, const vector& a, const vector& b) {
+  return matches(lab::compare(dot(version, a, b).value, reference(a, b), lab::tolerance{}));
 }
 
 // --- who does the work ---------------------------------------------------------------------------
 
 REQUIRED_WORK(PassesThroughConstantMemory) {
   const vector a = whole_numbers(20'011, 1, -9, 14), b = whole_numbers(20'011, 2, -4, 5);
-  for (const auto& [which, name] : kSteps) {
-    const bool constant = which == step::constant_memory;
+  for (const auto& [version, name] : kSteps) {
+    const bool constant = version == step::constant_memory;
     lab::testing::required what{.threads = 1024,
                                 .blocks = 4,
                                 .kernels = constant ? std::size_t{2} : 1,
@@ -55,7 +55,8 @@ REQUIRED_WORK(PassesThroughConstantMemory) {
                                 .reads = (constant ? 1 : 2) * bytes_of(a),
                                 .constant_memory = constant,
                                 .sectors = lab::testing::kNeighbours};
-    const lab::testing::work done = work_of([&, which = which] { return is_exact(which, a, b); });
+    const lab::testing::work done =
+        work_of([&, version = version] { return is_exact(version, a, b); });
     EXPECT_TRUE(as_required(done, what)) << name;
     EXPECT_EQ(std::ranges::count_if(done.device_memory,
                                     [&](std::size_t bytes) { return bytes >= bytes_of(b); }),
@@ -66,8 +67,8 @@ REQUIRED_WORK(PassesThroughConstantMemory) {
         std::accumulate(done.device_memory.begin(), done.device_memory.end(), std::size_t{0});
     EXPECT_LT(memory, (constant ? 1 : 2) * bytes_of(a) + bytes_of(b) / 8) << name;
     EXPECT_TRUE(at_other_sizes(
-        [which = which](std::size_t n) {
-          return is_exact(which, whole_numbers(n, 1, 1, 4), whole_numbers(n, 2, 1, 4));
+        [version = version](std::size_t n) {
+          return is_exact(version, whole_numbers(n, 1, 1, 4), whole_numbers(n, 2, 1, 4));
         },
         {.threads = 1, .fetched = 1, .constant_memory = constant}))
         << name;
@@ -86,21 +87,21 @@ INSTANTIATE_TEST_SUITE_P(Steps, Dot,
                          lab::testing::by_step_and{"_n"});
 
 TEST_P(Dot, IsExactForWholeNumbers) {
-  const auto& [which, n] = GetParam();
+  const auto& [version, n] = GetParam();
   const vector a = whole_numbers(n, n + 1, -9, 14), b = whole_numbers(n, n + 2, -20, 29);
   // Products up to 406 of either sign, on average some 11: their sums stay far below 2^24.
   ASSERT_LT(std::fabs(reference(a, b)), 0x1p21);
-  const auto result = dot(which.value, a, b);
+  const auto result = dot(version.value, a, b);
   EXPECT_TRUE(matches(lab::compare(result.value, reference(a, b), lab::tolerance{})));
-  const std::size_t passes = n == 0                               ? 0
-                             : which.value == step::global_memory ? 1
-                                                                  : (n - 1) / kMostInAPass + 1;
+  const std::size_t passes = n == 0                                 ? 0
+                             : version.value == step::global_memory ? 1
+                                                                    : (n - 1) / kMostInAPass + 1;
   EXPECT_EQ(result.passes, passes);
 }
 
 class EachStep : public lab::testing::each_step<named_step> {
  protected:
-  float sum(const vector& a, const vector& b) const { return dot(which(), a, b).value; }
+  float sum(const vector& a, const vector& b) const { return dot(version(), a, b).value; }
   double bound(const vector& a, const vector& b) const { return error_bound(a, b); }
   static std::size_t most() { return 1'000'007; }
   static std::size_t full_size() { return lab::constant_dot::kDefaultSize; }
@@ -117,12 +118,12 @@ TEST_P(EachStep, MultipliesWhatBelongsTogether) {
   // One element of a is 1 and the others are 0: the result is the one of b that belongs to it.
   const std::size_t n = 2 * kMostInAPass + 100;
   const vector b = lab::random_floats(n, 5, -1, 1);
-  for (const std::size_t place :
+  for (const std::size_t position :
        {std::size_t{0}, kMostInAPass - 1, kMostInAPass, 2 * kMostInAPass - 1, 2 * kMostInAPass,
         2 * kMostInAPass + 42, n - 1}) {
     vector a(n, 0.0F);
-    a[place] = 1;
-    EXPECT_EQ(dot(which(), a, b).value, b[place]) << "at " << place;
+    a[position] = 1;
+    EXPECT_EQ(dot(version(), a, b).value, b[position]) << "at " << position;
   }
 }
 
@@ -130,28 +131,28 @@ TEST_P(EachStep, ForgetsWhatIsInConstantMemory) {
   // Whatever a call leaves in constant memory, the next one with fewer elements must not see it.
   const vector ones(kMostInAPass + 300, 1.0F);
   const vector nothing(kMostInAPass + 300, std::numeric_limits<float>::quiet_NaN());
-  EXPECT_TRUE(std::isnan(dot(which(), ones, nothing).value));
+  EXPECT_TRUE(std::isnan(dot(version(), ones, nothing).value));
   for (const std::size_t n : {1, 100, 301, 5000})
-    EXPECT_TRUE(is_exact(which(), whole_numbers(n, n, -9, 14), whole_numbers(n, n + 1, -20, 29)));
+    EXPECT_TRUE(is_exact(version(), whole_numbers(n, n, -9, 14), whole_numbers(n, n + 1, -20, 29)));
 }
 
 TEST_P(EachStep, IsTheSameTwice) {
   const vector a = lab::random_floats(40'000, 6, -1, 1), b = lab::random_floats(40'000, 7, -1, 1);
-  const float first = dot(which(), a, b).value;
-  (void)dot(which(), b, b);
-  EXPECT_EQ(dot(which(), a, b).value, first);
+  const float first = dot(version(), a, b).value;
+  (void)dot(version(), b, b);
+  EXPECT_EQ(dot(version(), a, b).value, first);
 }
 
 TEST_P(EachStep, SaysHowLongTheKernelsTook) {
   const vector some(kMostInAPass + 1, 1.0F);
-  EXPECT_GT(dot(which(), some, some).kernel_ms, 0.0F);
+  EXPECT_GT(dot(version(), some, some).kernel_ms, 0.0F);
 }
 
 TEST_P(EachStep, TakesNoLongerForTheKernelsThanForTheWholeCall) {
   const vector one(1, 1.0F);
   for (int run = 0; run < 20; ++run) {  // most of these calls are short
     const lab::host_timer timer;
-    const float kernel_ms = dot(which(), one, one).kernel_ms;
+    const float kernel_ms = dot(version(), one, one).kernel_ms;
     EXPECT_LE(kernel_ms, timer.milliseconds());
   }
 }

@@ -46,9 +46,9 @@ using named_step = lab::testing::named<step>;
 constexpr named_step kSteps[] = {{step::global_memory, "global_memory"},
                                  {step::constant_memory, "constant_memory"}};
 
-::testing::AssertionResult is_exact(step which, const scene_of_spheres& scene, int width,
+::testing::AssertionResult is_exact(step version, const scene_of_spheres& scene, int width,
                                     int height) {
-  return matches(lab::compare_exact(render(which, scene, width, height).picture,
+  return matches(lab::compare_exact(render(version, scene, width, height).picture,
                                     reference(scene, width, height)));
 }
 
@@ -79,13 +79,13 @@ std::ptrdiff_t black_pixels(const lab::bitmap& picture) {
 
 REQUIRED_WORK(SpheresInMemoryOfTheKindThatWasAskedFor) {
   const auto scene = scene_for(100, 37, 20, 1);
-  for (const auto& [which, name] : kSteps) {
+  for (const auto& [version, name] : kSteps) {
     lab::testing::required what{.threads = 100 * 37,
                                 .blocks = 4,
                                 .fetched = 100 * 37 * sizeof(rgba),
                                 .writes = 100 * 37 * sizeof(rgba)};
     const std::string to_symbol = "cudaMemcpyToSymbol|cudaMemcpyToSymbolAsync|cudaGetSymbolAddress";
-    if (which == step::constant_memory) {
+    if (version == step::constant_memory) {
       what.calls = {to_symbol};
       what.constant_memory = true;
     } else {
@@ -94,14 +94,14 @@ REQUIRED_WORK(SpheresInMemoryOfTheKindThatWasAskedFor) {
       what.reads = bytes_of(scene);
     }
     const lab::testing::work done =
-        work_of([&, which = which] { return is_exact(which, scene, 100, 37); });
+        work_of([&, version = version] { return is_exact(version, scene, 100, 37); });
     EXPECT_TRUE(as_required(done, what)) << name;
-    if (which == step::constant_memory) {
+    if (version == step::constant_memory) {
       EXPECT_EQ(std::ranges::count(done.device_memory, bytes_of(scene)), 0)
           << name << ": the spheres are in device memory, too";
     }
-    EXPECT_TRUE(at_other_sizes([which = which](int n) {
-      return is_exact(which, scene_for(n, n + 1, 3, 1), n, n + 1);
+    EXPECT_TRUE(at_other_sizes([version = version](int n) {
+      return is_exact(version, scene_for(n, n + 1, 3, 1), n, n + 1);
     })) << name;
   }
 }
@@ -115,8 +115,8 @@ struct size {
 class Pixels : public ::testing::TestWithParam<std::tuple<named_step, size>> {};
 
 std::string name_of(const ::testing::TestParamInfo<Pixels::ParamType>& test) {
-  const auto& [which, extent] = test.param;
-  return std::string(which.name) + "_" + std::to_string(extent.width) + "x" +
+  const auto& [version, extent] = test.param;
+  return std::string(version.name) + "_" + std::to_string(extent.width) + "x" +
          std::to_string(extent.height);
 }
 
@@ -129,17 +129,17 @@ INSTANTIATE_TEST_SUITE_P(Steps, Pixels,
                          name_of);
 
 TEST_P(Pixels, AreThoseOfTheReference) {
-  const auto& [which, extent] = GetParam();
+  const auto& [version, extent] = GetParam();
   const auto scene = scene_for(extent.width, extent.height, 7, 1);
-  EXPECT_TRUE(is_exact(which.value, scene, extent.width, extent.height));
+  EXPECT_TRUE(is_exact(version.value, scene, extent.width, extent.height));
 }
 
 TEST_P(Pixels, AreAllCoveredByALargeSphere) {
   // Each pixel must be written, and its colour tells its distance from a centre that is in no
   // symmetric place.
-  const auto& [which, extent] = GetParam();
+  const auto& [version, extent] = GetParam();
   const scene_of_spheres scene{{3.3F, -7.1F, 5, 150, 1, 0.9F, 0.8F}};
-  const auto picture = render(which.value, scene, extent.width, extent.height).picture;
+  const auto picture = render(version.value, scene, extent.width, extent.height).picture;
   EXPECT_TRUE(matches(lab::compare_exact(picture, reference(scene, extent.width, extent.height))));
   EXPECT_EQ(black_pixels(picture), 0);
 }
@@ -153,7 +153,7 @@ TEST_P(EachStep, DrawsASphereThatCanBeToldByHand) {
   // Radius 5 around the ray of pixel (8, 6). Three pixels to the right of the centre the sphere is
   // 4 high, since 3 * 3 + 4 * 4 = 5 * 5: 4/5 as bright. Four pixels away, 3/5. Five away is no hit.
   const scene_of_spheres scene{{0, 0, 0, 5, 1, 0.5F, 0}};
-  const auto picture = render(which(), scene, 16, 12).picture;
+  const auto picture = render(version(), scene, 16, 12).picture;
   ASSERT_EQ(picture.width(), 16);
   ASSERT_EQ(picture.height(), 12);
   EXPECT_EQ(picture.at(8, 6), (rgba{255, 127, 0, 255}));
@@ -168,7 +168,7 @@ TEST_P(EachStep, DrawsASphereThatCanBeToldByHand) {
 
 TEST_P(EachStep, PutsXToTheRightAndYDownwards) {
   const scene_of_spheres scene{{10, 0, 0, 2, 1, 0, 0}, {0, 4, 0, 2, 0, 1, 0}};
-  const auto picture = render(which(), scene, 40, 20).picture;
+  const auto picture = render(version(), scene, 40, 20).picture;
   EXPECT_EQ(picture.at(30, 10), (rgba{255, 0, 0, 255}));
   EXPECT_EQ(picture.at(20, 14), (rgba{0, 255, 0, 255}));
   EXPECT_EQ(black_pixels(picture), 40 * 20 - 2 * 9);  // 9 pixels each are less than 2 away
@@ -177,7 +177,7 @@ TEST_P(EachStep, PutsXToTheRightAndYDownwards) {
 TEST_P(EachStep, ShowsTheNearerSphereInEitherOrder) {
   const sphere near{0, 0, 30, 5, 1, 0, 0}, far{0, 0, -30, 8, 0, 1, 0};
   for (const scene_of_spheres& scene : {scene_of_spheres{near, far}, scene_of_spheres{far, near}}) {
-    const auto picture = render(which(), scene, 20, 20).picture;
+    const auto picture = render(version(), scene, 20, 20).picture;
     EXPECT_EQ(picture.at(10, 10), (rgba{255, 0, 0, 255}));
     EXPECT_EQ(picture.at(16, 10).r, 0);  // beside the red one the green one is seen
     EXPECT_GT(picture.at(16, 10).g, 0);
@@ -188,17 +188,17 @@ TEST_P(EachStep, ShowsTheNearerSphereInEitherOrder) {
 TEST_P(EachStep, ComparesSurfacesAndNotCentres) {
   // The large sphere's centre is the farther one, its surface the nearer.
   const scene_of_spheres scene{{0, 0, 0, 2, 1, 0, 0}, {0, 0, -3, 9, 0, 0, 1}};
-  EXPECT_EQ(render(which(), scene, 8, 8).picture.at(4, 4), (rgba{0, 0, 255, 255}));
+  EXPECT_EQ(render(version(), scene, 8, 8).picture.at(4, 4), (rgba{0, 0, 255, 255}));
 }
 
 TEST_P(EachStep, ShowsTheFirstOfEquallyNearOnes) {
   const scene_of_spheres scene{{0, 0, 0, 5, 0, 1, 0}, {0, 0, 0, 5, 1, 0, 0}, {0, 0, 0, 5, 0, 0, 1}};
-  EXPECT_EQ(render(which(), scene, 8, 8).picture.at(4, 4), (rgba{0, 255, 0, 255}));
+  EXPECT_EQ(render(version(), scene, 8, 8).picture.at(4, 4), (rgba{0, 255, 0, 255}));
 }
 
 TEST_P(EachStep, SeesSpheresHoweverFarAway) {
   const scene_of_spheres scene{{0, 0, -1e9F, 5, 1, 1, 1}};
-  EXPECT_EQ(render(which(), scene, 8, 8).picture.at(4, 4), (rgba{255, 255, 255, 255}));
+  EXPECT_EQ(render(version(), scene, 8, 8).picture.at(4, 4), (rgba{255, 255, 255, 255}));
 }
 
 TEST_P(EachStep, LooksAtTheLastSphereToo) {
@@ -206,20 +206,20 @@ TEST_P(EachStep, LooksAtTheLastSphereToo) {
     scene_of_spheres scene(count, sphere{0, 0, 0, 3, 1, 0, 0});
     scene.back().z = 50;
     scene.back().g = 1;
-    EXPECT_EQ(render(which(), scene, 8, 8).picture.at(4, 4), (rgba{255, 255, 0, 255})) << count;
+    EXPECT_EQ(render(version(), scene, 8, 8).picture.at(4, 4), (rgba{255, 255, 0, 255})) << count;
   }
 }
 
 TEST_P(EachStep, DrawsABlackPictureOfAnEmptyScene) {
   // The scene before it, which constant memory still holds, is not to be seen.
-  EXPECT_LT(black_pixels(render(which(), scene_for(30, 20, 9, 3), 30, 20).picture), 600);
-  EXPECT_EQ(render(which(), {}, 30, 20).picture, lab::bitmap(30, 20));
+  EXPECT_LT(black_pixels(render(version(), scene_for(30, 20, 9, 3), 30, 20).picture), 600);
+  EXPECT_EQ(render(version(), {}, 30, 20).picture, lab::bitmap(30, 20));
 }
 
 TEST_P(EachStep, ForgetsTheSceneBefore) {
   for (const std::size_t count : {9, 3, 1, 4}) {
     const auto scene = scene_for(40, 30, count, 100 + count);
-    EXPECT_TRUE(is_exact(which(), scene, 40, 30)) << count << " spheres";
+    EXPECT_TRUE(is_exact(version(), scene, 40, 30)) << count << " spheres";
   }
 }
 
@@ -229,13 +229,13 @@ TEST_P(EachStep, RoundsAsTheReferenceDoes) {
   for (const float radius : {1e3F, 1e4F, 1e5F, 1e6F}) {
     const scene_of_spheres scene{
         {0.6F * radius + 11.3F, 0.8F * radius - 7.7F, 0.1F, radius, 1, 0.9F, 0.7F}};
-    EXPECT_TRUE(is_exact(which(), scene, 150, 110)) << "radius " << radius;
+    EXPECT_TRUE(is_exact(version(), scene, 150, 110)) << "radius " << radius;
   }
 }
 
 TEST_P(EachStep, DrawsAGoodPartOfTheBooksScene) {
   const auto scene = lab::ray_tracer::random_scene(20, 1);
-  const auto picture = render(which(), scene, 500, 330).picture;
+  const auto picture = render(version(), scene, 500, 330).picture;
   EXPECT_TRUE(matches(lab::compare_exact(picture, reference(scene, 500, 330))));
   EXPECT_GT(black_pixels(picture), 500 * 330 / 20);
   EXPECT_LT(black_pixels(picture), 500 * 330 * 19 / 20);
@@ -244,7 +244,7 @@ TEST_P(EachStep, DrawsAGoodPartOfTheBooksScene) {
 TEST_P(EachStep, IsExactAtTheProgramsSize) {
   expect_at_full_size([&] {
     const auto scene = scene_for(kDefaultSize, kDefaultSize, kDefaultSpheres, 14);
-    return is_exact(which(), scene, kDefaultSize, kDefaultSize);
+    return is_exact(version(), scene, kDefaultSize, kDefaultSize);
   });
 }
 
@@ -261,11 +261,11 @@ INSTANTIATE_TEST_SUITE_P(Steps, EachSeed,
                          lab::testing::by_step_and{"_seed"});
 
 TEST_P(EachSeed, DrawsRandomScenes) {
-  const auto& [which, seed] = GetParam();
+  const auto& [version, seed] = GetParam();
   lab::random_source random(seed);
   const int width = random.integer(20, 120), height = random.integer(20, 120);
   const auto count = static_cast<std::size_t>(random.integer(1, 40));
-  EXPECT_TRUE(is_exact(which.value, scene_for(width, height, count, seed), width, height));
+  EXPECT_TRUE(is_exact(version.value, scene_for(width, height, count, seed), width, height));
 }
 
 // --- how many spheres ----------------------------------------------------------------------------
@@ -275,7 +275,7 @@ TEST_P(EachStep, DrawsAsManySpheresAsConstantMemoryHolds) {
   for (const std::size_t count : {kMostInConstantMemory - 1, kMostInConstantMemory}) {
     auto scene = scene_for(21, 19, count, 8);
     scene.back() = {4, 3, 100, 5, 0.5F, 1, 0.25F};  // in front of all others
-    EXPECT_TRUE(is_exact(which(), scene, 21, 19)) << count << " spheres";
+    EXPECT_TRUE(is_exact(version(), scene, 21, 19)) << count << " spheres";
   }
 }
 
@@ -307,7 +307,7 @@ TEST_P(EachStep, RefusesPicturesWithoutPixels) {
   for (const size extent : {size{0, 5}, size{5, 0}, size{-1, 5}, size{5, -3}, size{0, 0}}) {
     const std::string sides = std::to_string(extent.width) + " x " + std::to_string(extent.height);
     try {
-      render(which(), scene, extent.width, extent.height);
+      render(version(), scene, extent.width, extent.height);
       ADD_FAILURE() << "a picture of " << sides << " pixels was drawn";
     } catch (const lab::invalid_input& refusal) {
       // Before anything is allocated: this is who refuses, and not the bitmap.
@@ -326,7 +326,7 @@ TEST(GlobalMemory, DrawsAsManyRowsAsAGridHas) {
 }
 
 TEST_P(EachStep, RefusesMoreRowsThanAGridHas) {
-  EXPECT_THROW(render(which(), {}, 1, 65'535 * 16 + 1), lab::invalid_input);
+  EXPECT_THROW(render(version(), {}, 1, 65'535 * 16 + 1), lab::invalid_input);
 }
 
 TEST_P(EachStep, RefusesSpheresThatAreNone) {
@@ -337,19 +337,20 @@ TEST_P(EachStep, RefusesSpheresThatAreNone) {
     for (const std::size_t which_one : {0, 1, 2}) {
       auto scene = good;
       scene[which_one].*number = value;
-      EXPECT_THROW(render(which(), scene, 9, 9), lab::invalid_input)
+      EXPECT_THROW(render(version(), scene, 9, 9), lab::invalid_input)
           << value << " in sphere " << which_one;
     }
   };
-  for (float sphere::*place : {&sphere::x, &sphere::y, &sphere::z, &sphere::radius})
-    for (const float value : {kNaN, kInfinity, -kInfinity, 1.1e9F, -1.1e9F}) refuses(place, value);
+  for (float sphere::*position : {&sphere::x, &sphere::y, &sphere::z, &sphere::radius})
+    for (const float value : {kNaN, kInfinity, -kInfinity, 1.1e9F, -1.1e9F})
+      refuses(position, value);
   for (const float value : {0.0F, -0.0F, -3.0F, 0.9e-9F}) refuses(&sphere::radius, value);
   for (float sphere::*part : {&sphere::r, &sphere::g, &sphere::b})
     for (const float value : {kNaN, kInfinity, -0.01F, 1.01F}) refuses(part, value);
 }
 
 TEST_P(EachStep, TakesNumbersAtTheirLimits) {
-  EXPECT_TRUE(is_exact(which(),
+  EXPECT_TRUE(is_exact(version(),
                        {{1e9F, -1e9F, 1e9F, 1e9F, 0, 1, 0},
                         {0, 0, -1e9F, 1e9F, 1, 1, 1},
                         {0.5F, 0.5F, 1e9F, 1e-9F, 1, 0, 1}},
@@ -357,7 +358,7 @@ TEST_P(EachStep, TakesNumbersAtTheirLimits) {
 }
 
 TEST_P(EachStep, SaysHowLongItTook) {
-  const float milliseconds = render(which(), scene_for(30, 20, 3, 1), 30, 20).kernel_ms;
+  const float milliseconds = render(version(), scene_for(30, 20, 3, 1), 30, 20).kernel_ms;
   EXPECT_GT(milliseconds, 0.0F);
   EXPECT_LT(milliseconds, 60'000.0F);
 }
@@ -374,7 +375,7 @@ TEST(Scene, IsTheBooksKindOfSpheres) {
     EXPECT_GT(most.*number - least.*number, 0.9F * (high - low));  // nearly the whole range
   };
   for (float sphere::*part : {&sphere::r, &sphere::g, &sphere::b}) spread(part, 0, 1);
-  for (float sphere::*place : {&sphere::x, &sphere::y, &sphere::z}) spread(place, -500, 500);
+  for (float sphere::*position : {&sphere::x, &sphere::y, &sphere::z}) spread(position, -500, 500);
   spread(&sphere::radius, 20, 120);
 }
 
@@ -388,7 +389,7 @@ TEST(Scene, DependsOnTheSeedAlone) {
 
 FAULT_TEST_P(EachStep, ReportsEveryCallThatFails) {
   const scene_of_spheres scene = scene_for(17, 5, 3, 1);
-  expect_failures_reported([&] { return is_exact(which(), scene, 17, 5); });
+  expect_failures_reported([&] { return is_exact(version(), scene, 17, 5); });
 }
 
 }  // namespace

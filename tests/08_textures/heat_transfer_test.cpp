@@ -65,8 +65,8 @@ plate random_plate(int width, int height, std::uint64_t seed) {
   return made;
 }
 
-::testing::AssertionResult is_right(step which, const plate& p, int steps) {
-  const auto result = simulate(which, p.width, p.height, p.initial, p.heaters, steps);
+::testing::AssertionResult is_right(step version, const plate& p, int steps) {
+  const auto result = simulate(version, p.width, p.height, p.initial, p.heaters, steps);
   const auto expected = reference(p.width, p.height, p.initial, p.heaters, steps);
   return matches(compare_with(expected, result.cells, p.width, steps));
 }
@@ -83,16 +83,16 @@ REQUIRED_WORK(KernelsForEveryStep) {
   constexpr std::size_t kTimes = 10;
   const plate p = random_plate(67, 131, 1);
   const std::size_t bytes = bytes_of(p.initial);
-  for (const auto& [which, name] : kSteps) {
-    if (which == step::several_steps) continue;
-    const bool fused = which == step::fused;
+  for (const auto& [version, name] : kSteps) {
+    if (version == step::several_steps) continue;
+    const bool fused = version == step::fused;
     lab::testing::required what{.threads = 67U * 131 / (fused ? 32U : 8U),
                                 .blocks = 2,
                                 .kernels = fused ? kTimes : 2 * kTimes,
                                 .sent = 2 * bytes,
                                 .fetched = bytes,
                                 .writes = kTimes * bytes};
-    if (which == step::texture_1d || which == step::texture_2d) {
+    if (version == step::texture_1d || version == step::texture_2d) {
       what.calls = {"cudaCreateTextureObject"};
       what.reads_at_most = 1;  // by pointers: none
     } else {
@@ -100,7 +100,7 @@ REQUIRED_WORK(KernelsForEveryStep) {
       what.reads = 2 * kTimes * bytes;
     }
     const lab::testing::work done =
-        work_of([&, which = which] { return is_right(which, p, kTimes); });
+        work_of([&, version = version] { return is_right(version, p, kTimes); });
     EXPECT_TRUE(as_required(done, what)) << name;
     for (const auto& k : done.kernels)
       EXPECT_GE(k.all_threads(), what.threads) << name << ": the threads of " << k.name;
@@ -108,9 +108,9 @@ REQUIRED_WORK(KernelsForEveryStep) {
       EXPECT_LT(done.kernels.size(), 2U * kTimes) << name << ": one kernel per step";
     }
   }
-  for (const auto& [which, name] : kSteps)
-    EXPECT_TRUE(at_other_sizes([which = which](int n) {
-      return is_right(which, random_plate(n, n + 1, 1), 5);
+  for (const auto& [version, name] : kSteps)
+    EXPECT_TRUE(at_other_sizes([version = version](int n) {
+      return is_right(version, random_plate(n, n + 1, 1), 5);
     })) << name;
 }
 
@@ -137,7 +137,7 @@ REQUIRED_WORK(OneKernelForSeveralSteps) {
 
 TEST(ManySteps, AreAllTaken) {
   const plate p = random_plate(19, 17, 2);
-  for (const auto& [which, name] : kSteps) EXPECT_TRUE(is_right(which, p, 300)) << name;
+  for (const auto& [version, name] : kSteps) EXPECT_TRUE(is_right(version, p, 300)) << name;
 }
 
 class Cells : public ::testing::TestWithParam<std::tuple<named_step, size>> {};
@@ -147,8 +147,8 @@ constexpr size kSizes[] = {{1, 1},   {2, 1},   {1, 2},   {3, 2},   {17, 1},  {1,
                            {133, 1}, {15, 16}, {16, 15}, {16, 16}, {17, 16}, {16, 17}, {31, 5},
                            {32, 32}, {33, 31}, {31, 33}, {5, 34},  {67, 35}, {35, 66}};
 std::string name_of(const ::testing::TestParamInfo<Cells::ParamType>& test) {
-  const auto& [which, extent] = test.param;
-  return std::string(which.name) + "_" + std::to_string(extent.width) + "x" +
+  const auto& [version, extent] = test.param;
+  return std::string(version.name) + "_" + std::to_string(extent.width) + "x" +
          std::to_string(extent.height);
 }
 INSTANTIATE_TEST_SUITE_P(Steps, Cells,
@@ -157,9 +157,9 @@ INSTANTIATE_TEST_SUITE_P(Steps, Cells,
                          name_of);
 
 TEST_P(Cells, AreTheReferencesAfterEachOfTheFirstSteps) {
-  const auto& [which, extent] = GetParam();
+  const auto& [version, extent] = GetParam();
   const plate p = random_plate(extent.width, extent.height, 1);
-  for (const int steps : {0, 1, 2, 3, 4}) EXPECT_TRUE(is_right(which.value, p, steps));
+  for (const int steps : {0, 1, 2, 3, 4}) EXPECT_TRUE(is_right(version.value, p, steps));
 }
 
 // However many steps a launch takes, one of these numbers leaves some for the last one.
@@ -198,24 +198,24 @@ using EachStep = lab::testing::each_step<named_step>;
 INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps), lab::testing::by_step);
 
 TEST_P(EachStep, IsTheReferenceAfterTheBooksNinetySteps) {
-  EXPECT_TRUE(is_right(which(), random_plate(37, 21, 2), 90));
-  EXPECT_TRUE(is_right(which(), random_plate(13, 40, 3), 90));
+  EXPECT_TRUE(is_right(version(), random_plate(37, 21, 2), 90));
+  EXPECT_TRUE(is_right(version(), random_plate(13, 40, 3), 90));
 }
 
 TEST_P(EachStep, ReadsTheRightBufferAfterAnOddNumberOfSteps) {
-  EXPECT_TRUE(is_right(which(), random_plate(20, 18, 4), 89));
-  EXPECT_TRUE(is_right(which(), random_plate(20, 18, 4), 91));
+  EXPECT_TRUE(is_right(version(), random_plate(20, 18, 4), 89));
+  EXPECT_TRUE(is_right(version(), random_plate(20, 18, 4), 91));
 }
 
 TEST_P(EachStep, SimulatesTheBooksPlateShrunk) {
   const auto [initial, heaters] = lab::heat_transfer::book_scene(96, 64);
-  EXPECT_TRUE(is_right(which(), {96, 64, initial, heaters}, 45));
+  EXPECT_TRUE(is_right(version(), {96, 64, initial, heaters}, 45));
 }
 
 TEST_P(EachStep, IsTheReferenceAtTheProgramsSize) {
   // Few steps: the 90 of the book are taken on smaller plates.
   expect_at_full_size(
-      [&] { return is_right(which(), random_plate(kDefaultSize, kDefaultSize, 20), 17); });
+      [&] { return is_right(version(), random_plate(kDefaultSize, kDefaultSize, 20), 17); });
 }
 
 using EachSeed = lab::testing::each_step_and<named_step>;
@@ -225,10 +225,10 @@ INSTANTIATE_TEST_SUITE_P(Steps, EachSeed,
                          lab::testing::by_step_and{"_seed"});
 
 TEST_P(EachSeed, SimulatesRandomPlates) {
-  const auto& [which, seed] = GetParam();
+  const auto& [version, seed] = GetParam();
   lab::random_source random(seed);
   const int width = random.integer(1, 80), height = random.integer(1, 80);
-  EXPECT_TRUE(is_right(which.value, random_plate(width, height, seed), random.integer(1, 12)));
+  EXPECT_TRUE(is_right(version.value, random_plate(width, height, seed), random.integer(1, 12)));
 }
 
 // --- by hand, and what holds without any reference -----------------------------------------------
@@ -236,34 +236,34 @@ TEST_P(EachSeed, SimulatesRandomPlates) {
 TEST_P(EachStep, AgreesWithAPlateThatWasDoneByHand) {
   // After the heater: 8 0 0. The first cell has 8 above, below and to its left: itself.
   const std::vector<float> cold = {1, 0, 0}, heaters = {8, 0, 0};
-  EXPECT_EQ(simulate(which(), 3, 1, cold, heaters, 1).cells, (std::vector<float>{6, 2, 0}));
+  EXPECT_EQ(simulate(version(), 3, 1, cold, heaters, 1).cells, (std::vector<float>{6, 2, 0}));
   // After the heater: 8 2 0.
-  EXPECT_EQ(simulate(which(), 3, 1, cold, heaters, 2).cells, (std::vector<float>{6.5F, 3, 0.5F}));
-  EXPECT_EQ(simulate(which(), 1, 3, cold, heaters, 2).cells, (std::vector<float>{6.5F, 3, 0.5F}));
+  EXPECT_EQ(simulate(version(), 3, 1, cold, heaters, 2).cells, (std::vector<float>{6.5F, 3, 0.5F}));
+  EXPECT_EQ(simulate(version(), 1, 3, cold, heaters, 2).cells, (std::vector<float>{6.5F, 3, 0.5F}));
 }
 
 TEST_P(EachStep, LeavesThePlateAloneInNoSteps) {
   const plate p = random_plate(9, 7, 5);
-  EXPECT_EQ(simulate(which(), 9, 7, p.initial, p.heaters, 0).cells, p.initial);
+  EXPECT_EQ(simulate(version(), 9, 7, p.initial, p.heaters, 0).cells, p.initial);
 }
 
 TEST_P(EachStep, GoesOnWhereItStopped) {
   const plate p = random_plate(19, 23, 6);
-  const auto halfway = simulate(which(), 19, 23, p.initial, p.heaters, 3).cells;
-  EXPECT_EQ(simulate(which(), 19, 23, halfway, p.heaters, 4).cells,
-            simulate(which(), 19, 23, p.initial, p.heaters, 7).cells);
+  const auto halfway = simulate(version(), 19, 23, p.initial, p.heaters, 3).cells;
+  EXPECT_EQ(simulate(version(), 19, 23, halfway, p.heaters, 4).cells,
+            simulate(version(), 19, 23, p.initial, p.heaters, 7).cells);
 }
 
 TEST_P(EachStep, KeepsAnEvenTemperature) {
   const std::vector<float> even(17 * 5, 0.3F), no_heaters(17 * 5);
-  EXPECT_EQ(simulate(which(), 17, 5, even, no_heaters, 10).cells, even);
+  EXPECT_EQ(simulate(version(), 17, 5, even, no_heaters, 10).cells, even);
 }
 
 TEST_P(EachStep, KeepsTheHeatOnThePlateAndBetweenItsColdestAndItsHottest) {
   constexpr int kWidth = 41, kHeight = 29, kTimes = 60;
   const auto initial = lab::random_floats(kWidth * kHeight, 7, -3, 5);
   const std::vector<float> no_heaters(initial.size());
-  const auto cells = simulate(which(), kWidth, kHeight, initial, no_heaters, kTimes).cells;
+  const auto cells = simulate(version(), kWidth, kHeight, initial, no_heaters, kTimes).cells;
 
   const auto [coldest, hottest] = std::ranges::minmax(initial);
   const double slack = kTimes * kRounding * 5;  // no temperature is above 5, in magnitude
@@ -286,7 +286,7 @@ TEST_P(EachStep, FlipsACheckerboardForEverAsTheLargestStableSpeedDoes) {
   for (int y = 0; y < kHeight; ++y)
     for (int x = 0; x < kWidth; ++x) board.push_back((x + y) % 2 == 0 ? 1.0F : -1.0F);
   const auto cells =
-      simulate(which(), kWidth, kHeight, board, std::vector<float>(board.size()), kTimes).cells;
+      simulate(version(), kWidth, kHeight, board, std::vector<float>(board.size()), kTimes).cells;
   for (int y = kTimes; y < kHeight - kTimes; ++y)
     for (int x = kTimes; x < kWidth - kTimes; ++x) {
       const auto i = static_cast<std::size_t>(y * kWidth + x);
@@ -297,17 +297,17 @@ TEST_P(EachStep, FlipsACheckerboardForEverAsTheLargestStableSpeedDoes) {
 TEST_P(EachStep, TakesBothZerosForNoHeaterAndTheSmallestNumberForOne) {
   const float tiny = std::numeric_limits<float>::denorm_min();
   const plate p{4, 1, {1, 2, 3, 4}, {0, -0.0F, tiny, -tiny}};
-  for (const int steps : {1, 2, 3}) EXPECT_TRUE(is_right(which(), p, steps));
+  for (const int steps : {1, 2, 3}) EXPECT_TRUE(is_right(version(), p, steps));
 }
 
 TEST_P(EachStep, TakesTheHottestTemperatures) {
   const plate p{2, 2, {kHottest, kHottest, -kHottest, kHottest}, {0, kHottest, -kHottest, 0}};
-  EXPECT_TRUE(is_right(which(), p, 5));
+  EXPECT_TRUE(is_right(version(), p, 5));
 }
 
 TEST_P(EachStep, SaysHowLongItTook) {
   const plate p = random_plate(30, 20, 8);
-  const float milliseconds = simulate(which(), 30, 20, p.initial, p.heaters, 2).kernel_ms;
+  const float milliseconds = simulate(version(), 30, 20, p.initial, p.heaters, 2).kernel_ms;
   EXPECT_GT(milliseconds, 0.0F);
   EXPECT_LT(milliseconds, 60'000.0F);
 }
@@ -318,15 +318,16 @@ TEST_P(EachStep, RefusesPlatesThatCannotBe) {
   const std::vector<float> none, ten(10), eleven(11),
       long_one(static_cast<std::size_t>(kLongestSide) + 1);
   for (const size extent : {size{0, 5}, size{5, 0}, size{-1, 5}, size{5, -3}, size{0, 0}})
-    EXPECT_THROW(simulate(which(), extent.width, extent.height, none, none, 1), lab::invalid_input);
-  EXPECT_THROW(simulate(which(), -2, -5, ten, ten, 1), lab::invalid_input);
-  EXPECT_THROW(simulate(which(), kLongestSide + 1, 1, long_one, long_one, 1), lab::invalid_input);
-  EXPECT_THROW(simulate(which(), 1, kLongestSide + 1, long_one, long_one, 1), lab::invalid_input);
-  EXPECT_THROW(simulate(which(), 5, 2, eleven, ten, 1), lab::invalid_input);
-  EXPECT_THROW(simulate(which(), 5, 2, ten, eleven, 1), lab::invalid_input);
-  EXPECT_THROW(simulate(which(), 5, 2, ten, none, 1), lab::invalid_input);
-  EXPECT_THROW(simulate(which(), 5, 2, ten, ten, -1), lab::invalid_input);
-  EXPECT_NO_THROW(simulate(which(), 5, 2, ten, ten, 1));
+    EXPECT_THROW(simulate(version(), extent.width, extent.height, none, none, 1),
+                 lab::invalid_input);
+  EXPECT_THROW(simulate(version(), -2, -5, ten, ten, 1), lab::invalid_input);
+  EXPECT_THROW(simulate(version(), kLongestSide + 1, 1, long_one, long_one, 1), lab::invalid_input);
+  EXPECT_THROW(simulate(version(), 1, kLongestSide + 1, long_one, long_one, 1), lab::invalid_input);
+  EXPECT_THROW(simulate(version(), 5, 2, eleven, ten, 1), lab::invalid_input);
+  EXPECT_THROW(simulate(version(), 5, 2, ten, eleven, 1), lab::invalid_input);
+  EXPECT_THROW(simulate(version(), 5, 2, ten, none, 1), lab::invalid_input);
+  EXPECT_THROW(simulate(version(), 5, 2, ten, ten, -1), lab::invalid_input);
+  EXPECT_NO_THROW(simulate(version(), 5, 2, ten, ten, 1));
 }
 
 TEST(GlobalMemory, TakesTheLongestSides) {
@@ -343,13 +344,13 @@ TEST_P(EachStep, RefusesWhatIsNoTemperature) {
                           std::numeric_limits<float>::infinity()}) {
     std::vector<float> cells = good;
     cells[5] = bad;
-    EXPECT_THROW(simulate(which(), 3, 2, cells, good, 1), lab::invalid_input) << bad;
-    EXPECT_THROW(simulate(which(), 3, 2, good, cells, 1), lab::invalid_input) << bad;
+    EXPECT_THROW(simulate(version(), 3, 2, cells, good, 1), lab::invalid_input) << bad;
+    EXPECT_THROW(simulate(version(), 3, 2, good, cells, 1), lab::invalid_input) << bad;
   }
 }
 
 TEST_P(EachStep, GoesUpToTheLimitsOfTheTexturesAndRefusesMore) {
-  if (which() == step::several_steps) return;  // no textures, and slow: whole tiles for one row
+  if (version() == step::several_steps) return;  // no textures, and slow: whole tiles for one row
   int device = 0;
   ASSERT_EQ(cudaGetDevice(&device), cudaSuccess);
   cudaDeviceProp properties;
@@ -358,15 +359,15 @@ TEST_P(EachStep, GoesUpToTheLimitsOfTheTexturesAndRefusesMore) {
   const int widest = std::min(most[0], most[2] / static_cast<int>(sizeof(float)));
   for (const size extent : {size{widest, 1}, size{1, most[1]}}) {
     if (std::max(extent.width, extent.height) >= kLongestSide) continue;
-    EXPECT_TRUE(is_right(which(), random_plate(extent.width, extent.height, 9), 1));
+    EXPECT_TRUE(is_right(version(), random_plate(extent.width, extent.height, 9), 1));
     const bool is_wide = extent.width > 1;
     const int width = extent.width + (is_wide ? 1 : 0), height = extent.height + (is_wide ? 0 : 1);
     const plate larger = random_plate(width, height, 9);
-    if (which() == step::texture_2d)
-      EXPECT_THROW(simulate(which(), width, height, larger.initial, larger.heaters, 1),
+    if (version() == step::texture_2d)
+      EXPECT_THROW(simulate(version(), width, height, larger.initial, larger.heaters, 1),
                    lab::invalid_input);
     else
-      EXPECT_TRUE(is_right(which(), larger, 1));
+      EXPECT_TRUE(is_right(version(), larger, 1));
   }
 }
 
@@ -420,7 +421,7 @@ TEST(Scene, FitsOnTheSmallestPlates) {
 
 FAULT_TEST_P(EachStep, ReportsEveryCallThatFails) {
   const plate p = random_plate(17, 5, 1);
-  expect_failures_reported([&] { return is_right(which(), p, 2); }, p.initial, p.heaters);
+  expect_failures_reported([&] { return is_right(version(), p, 2); }, p.initial, p.heaters);
 }
 
 }  // namespace

@@ -60,18 +60,19 @@ REQUIRED_WORK(KernelsThatReadTexturesOnly) {
                            .reads = bytes_of(indices),
                            .writes = bytes_of(indices),
                            .reads_at_most = bytes_of(indices) * 3 / 2}));
-  vector places = lab::random_floats(2000, 3, -10, 3010);
-  for (float& place : places) place = std::floor(place) + 0.25F;  // (not at the edge of a texel)
+  vector coordinates = lab::random_floats(2000, 3, -10, 3010);
+  for (float& coordinate : coordinates)
+    coordinate = std::floor(coordinate) + 0.25F;  // (not at the edge of a texel)
   EXPECT_TRUE(
-      as_required(work_of([&] { return are_samples(places); }),
+      as_required(work_of([&] { return are_samples(coordinates); }),
                   {.threads = 2000 / 8,
                    .blocks = 2,
-                   .sent = bytes_of(texels) + bytes_of(places),
-                   .fetched = bytes_of(places),
+                   .sent = bytes_of(texels) + bytes_of(coordinates),
+                   .fetched = bytes_of(coordinates),
                    .calls = {"cudaCreateTextureObject", "cudaMallocArray|cudaMalloc3DArray"},
-                   .reads = bytes_of(places),
-                   .writes = bytes_of(places),
-                   .reads_at_most = bytes_of(places) * 3 / 2}));
+                   .reads = bytes_of(coordinates),
+                   .writes = bytes_of(coordinates),
+                   .reads_at_most = bytes_of(coordinates) * 3 / 2}));
   EXPECT_TRUE(
       at_other_sizes([&](std::size_t n) { return are_texels(lab::random_ints(n, 2, 0, 2999)); }));
   EXPECT_TRUE(at_other_sizes([&](std::size_t n) { return are_samples(vector(n, 17.25F)); }));
@@ -118,7 +119,7 @@ TEST_P(Fetch, TakesAnyOrder) {
 
 /// Every way to read that is valid.
 struct named_settings {
-  settings how;
+  settings sampling;
   std::string name;
 };
 std::vector<named_settings> all_settings() {
@@ -140,13 +141,13 @@ std::vector<named_settings> all_settings() {
 }
 
 /// u in texels as a place of tex1D.
-float place_of(float u, std::size_t n, const settings& how) {
-  return how.normalized ? u / static_cast<float>(n) : u;
+float coordinate_of(float u, std::size_t n, const settings& sampling) {
+  return sampling.normalized ? u / static_cast<float>(n) : u;
 }
 
 class Sample : public ::testing::TestWithParam<std::tuple<named_settings, std::size_t>> {
  protected:
-  settings how() const { return std::get<0>(GetParam()).how; }
+  settings sampling() const { return std::get<0>(GetParam()).sampling; }
   std::size_t n() const { return std::get<1>(GetParam()); }
   vector texels() const { return lab::random_floats(n(), n() + 7, -100, 150); }
 };
@@ -159,13 +160,13 @@ INSTANTIATE_TEST_SUITE_P(Settings, Sample,
                          });
 
 TEST_P(Sample, IsTheTexelInItsMiddle) {
-  vector places;
+  vector coordinates;
   for (std::size_t i = 0; i < n(); ++i)
-    places.push_back(place_of(static_cast<float>(i) + 0.5F, n(), how()));
-  const vector values = sample(texels(), how(), places).values;
-  EXPECT_TRUE(matches(compare_samples(texels(), how(), places, values)));
+    coordinates.push_back(coordinate_of(static_cast<float>(i) + 0.5F, n(), sampling()));
+  const vector values = sample(texels(), sampling(), coordinates).values;
+  EXPECT_TRUE(matches(compare_samples(texels(), sampling(), coordinates, values)));
   // Dividing by n and multiplying again may move a middle by a rounding; else it is exact.
-  if (!how().normalized) {
+  if (!sampling().normalized) {
     EXPECT_EQ(values, texels());
   }
 }
@@ -173,47 +174,48 @@ TEST_P(Sample, IsTheTexelInItsMiddle) {
 TEST_P(Sample, FollowsTheFormulaBetweenTexelsAndOutside) {
   // Eighths and what is between them, up to two textures on either side; never a texel's edge.
   const int reach = static_cast<int>(2 * n()) + 2;
-  vector places;
+  vector coordinates;
   for (int i = -reach; i < static_cast<int>(n()) + reach; ++i)
     for (const float in : {0.0625F, 0.125F, 0.25F, 0.4375F, 0.53125F, 0.75F, 0.9375F})
-      places.push_back(place_of(static_cast<float>(i) + in, n(), how()));
-  EXPECT_TRUE(
-      matches(compare_samples(texels(), how(), places, sample(texels(), how(), places).values)));
+      coordinates.push_back(coordinate_of(static_cast<float>(i) + in, n(), sampling()));
+  EXPECT_TRUE(matches(compare_samples(texels(), sampling(), coordinates,
+                                      sample(texels(), sampling(), coordinates).values)));
 }
 
 TEST_P(Sample, FollowsTheFormulaAtRandomPlaces) {
   // At least a hundredth of a texel away from its edges.
   lab::random_source random(n() + 11);
   const int reach = static_cast<int>(2 * n()) + 1;
-  vector places(1500);
-  for (float& place : places)
-    place = place_of(static_cast<float>(random.integer(-reach, static_cast<int>(n()) + reach - 1)) +
-                         random.real(0.01F, 0.99F),
-                     n(), how());
-  EXPECT_TRUE(
-      matches(compare_samples(texels(), how(), places, sample(texels(), how(), places).values)));
+  vector coordinates(1500);
+  for (float& coordinate : coordinates)
+    coordinate = coordinate_of(
+        static_cast<float>(random.integer(-reach, static_cast<int>(n()) + reach - 1)) +
+            random.real(0.01F, 0.99F),
+        n(), sampling());
+  EXPECT_TRUE(matches(compare_samples(texels(), sampling(), coordinates,
+                                      sample(texels(), sampling(), coordinates).values)));
 }
 
 TEST(Linear, IsExactWhereEightBitsAreEnough) {
   const vector texels = {0, 1024, -512, 256};
-  vector places, expected;
+  vector coordinates, expected;
   for (int k = 0; k <= 3 * 256; ++k) {
     const float w = static_cast<float>(k % 256) / 256;
     const auto i = static_cast<std::size_t>(k / 256);
-    places.push_back(0.5F + static_cast<float>(k) / 256);
+    coordinates.push_back(0.5F + static_cast<float>(k) / 256);
     expected.push_back(k == 3 * 256 ? texels[3] : (1 - w) * texels[i] + w * texels[i + 1]);
   }
   // Multiples of 1/256 times powers of two: whole numbers, in any order of operations.
-  EXPECT_EQ(sample(texels, {.filter = cudaFilterModeLinear}, places).values, expected);
+  EXPECT_EQ(sample(texels, {.filter = cudaFilterModeLinear}, coordinates).values, expected);
 }
 
 TEST(Linear, HasAFractionOfEightBits) {
   // Between 0 and 1 the value is the fraction itself: a staircase with 256 steps, not a slope.
   const vector fractions = lab::random_floats(3000, 21, 0, 1);
-  vector places;
-  for (const float w : fractions) places.push_back(0.5F + w);
-  const vector values = sample(vector{0, 1}, {.filter = cudaFilterModeLinear}, places).values;
-  ASSERT_EQ(values.size(), places.size());
+  vector coordinates;
+  for (const float w : fractions) coordinates.push_back(0.5F + w);
+  const vector values = sample(vector{0, 1}, {.filter = cudaFilterModeLinear}, coordinates).values;
+  ASSERT_EQ(values.size(), coordinates.size());
   std::size_t off_the_steps = 0, too_far = 0;
   for (std::size_t k = 0; k < values.size(); ++k) {
     if (values[k] * 256 != std::round(values[k] * 256)) ++off_the_steps;
@@ -226,52 +228,56 @@ TEST(Linear, HasAFractionOfEightBits) {
 TEST(Linear, MixesWithWhatIsOutside) {
   const vector texels = {16, 32};
   const vector ends = {0, 2};
-  settings how{.filter = cudaFilterModeLinear, .border = 64};
-  EXPECT_EQ(sample(texels, how, ends).values, (vector{16, 32}));
-  how.outside = cudaAddressModeBorder;
-  EXPECT_EQ(sample(texels, how, ends).values, (vector{40, 48}));
-  how.normalized = true;
+  settings sampling{.filter = cudaFilterModeLinear, .border = 64};
+  EXPECT_EQ(sample(texels, sampling, ends).values, (vector{16, 32}));
+  sampling.address_mode = cudaAddressModeBorder;
+  EXPECT_EQ(sample(texels, sampling, ends).values, (vector{40, 48}));
+  sampling.normalized = true;
   const vector normalized_ends = {0, 1};
-  EXPECT_EQ(sample(texels, how, normalized_ends).values, (vector{40, 48}));
-  how.outside = cudaAddressModeWrap;
-  EXPECT_EQ(sample(texels, how, normalized_ends).values, (vector{24, 24}));
-  how.outside = cudaAddressModeMirror;
-  EXPECT_EQ(sample(texels, how, normalized_ends).values, (vector{16, 32}));
+  EXPECT_EQ(sample(texels, sampling, normalized_ends).values, (vector{40, 48}));
+  sampling.address_mode = cudaAddressModeWrap;
+  EXPECT_EQ(sample(texels, sampling, normalized_ends).values, (vector{24, 24}));
+  sampling.address_mode = cudaAddressModeMirror;
+  EXPECT_EQ(sample(texels, sampling, normalized_ends).values, (vector{16, 32}));
 }
 
 TEST(Sample, GivesTheArrayOfTheSource) {
-  vector texels, places;
+  vector texels, coordinates;
   for (int i = 0; i < 10; ++i) {
     texels.push_back(2 * static_cast<float>(i));
-    places.push_back(static_cast<float>(i) + 0.5F);
+    coordinates.push_back(static_cast<float>(i) + 0.5F);
   }
-  EXPECT_EQ(sample(texels, {}, places).values, texels);  // 0, 2, 4, … 18
+  EXPECT_EQ(sample(texels, {}, coordinates).values, texels);  // 0, 2, 4, … 18
 }
 
 TEST(Sample, TakesAnyNumberOfPlaces) {
   const vector texels = lab::random_floats(50, 31, -1, 1);
-  const settings how{.filter = cudaFilterModeLinear};
+  const settings sampling{.filter = cudaFilterModeLinear};
   for (const std::size_t count : {0, 1, 255, 256, 257, 1021, 40'001}) {
-    const vector places = lab::random_floats(count, count + 1, -10, 60);
-    EXPECT_TRUE(matches(compare_samples(texels, how, places, sample(texels, how, places).values)));
+    const vector coordinates = lab::random_floats(count, count + 1, -10, 60);
+    EXPECT_TRUE(matches(compare_samples(texels, sampling, coordinates,
+                                        sample(texels, sampling, coordinates).values)));
   }
 }
 
 TEST(Sample, TakesTheLongestArray) {
   const std::size_t most = lab::most_texels_in_an_array();
   const vector texels = lab::random_floats(most, 41, -1, 1);
-  const vector places = {0.5F, static_cast<float>(most) - 0.5F,
-                         static_cast<float>(most / 3) + 0.5F};
-  EXPECT_EQ(sample(texels, {}, places).values,
+  const vector coordinates = {0.5F, static_cast<float>(most) - 0.5F,
+                              static_cast<float>(most / 3) + 0.5F};
+  EXPECT_EQ(sample(texels, {}, coordinates).values,
             (vector{texels.front(), texels.back(), texels[most / 3]}));
-  EXPECT_THROW(sample(vector(most + 1), {}, places), lab::invalid_input);
+  EXPECT_THROW(sample(vector(most + 1), {}, coordinates), lab::invalid_input);
 }
 
 TEST(Sample, RefusesPlacesThatCudaWouldClampWithoutAWord) {
-  for (const auto outside : {cudaAddressModeWrap, cudaAddressModeMirror}) {
-    EXPECT_THROW(sample(vector{1, 2}, {.outside = outside}, vector{0.5F}), lab::invalid_input);
-    EXPECT_EQ(sample(vector{1, 2}, {.outside = outside, .normalized = true}, vector{0.25F}).values,
-              vector{1});
+  for (const auto address_mode : {cudaAddressModeWrap, cudaAddressModeMirror}) {
+    EXPECT_THROW(sample(vector{1, 2}, {.address_mode = address_mode}, vector{0.5F}),
+                 lab::invalid_input);
+    EXPECT_EQ(
+        sample(vector{1, 2}, {.address_mode = address_mode, .normalized = true}, vector{0.25F})
+            .values,
+        vector{1});
   }
 }
 
@@ -286,10 +292,10 @@ TEST(Textures, OfNothingOrTooMuchAreRefused) {
 
 TEST(Textures, SeeWhatIsThereNow) {
   const std::vector<int> indices = {0, 1, 2};
-  const vector places = {0.5F, 1.5F, 2.5F};
+  const vector coordinates = {0.5F, 1.5F, 2.5F};
   for (const vector& texels : {vector{1, 2, 3}, vector{-7, 8, 9}, vector{0, 0, 5}}) {
     EXPECT_EQ(fetch(texels, indices).values, texels);
-    EXPECT_EQ(sample(texels, {}, places).values, texels);
+    EXPECT_EQ(sample(texels, {}, coordinates).values, texels);
   }
 }
 
@@ -299,18 +305,20 @@ TEST(Textures, SayHowLongTheKernelTook) {
 }
 
 FAULT_TEST(Textures, ReportEveryCallThatFails) {
-  const vector texels = {1, 5, 2, 8, 3}, places = {0.5F, 1.5F, -1, 7};
+  const vector texels = {1, 5, 2, 8, 3}, coordinates = {0.5F, 1.5F, -1, 7};
   const std::vector<int> indices = {0, 4, 2, 9};
   expect_failures_reported([&] { return fetch(texels, indices).values; }, texels, indices);
-  expect_failures_reported([&] { return sample(texels, {}, places).values; }, texels, places);
+  expect_failures_reported([&] { return sample(texels, {}, coordinates).values; }, texels,
+                           coordinates);
 }
 
 TEST(Sample, IsRightForAsManyPlacesAsTheProgramReads) {
   expect_at_full_size([] {
     const vector texels = lab::random_floats(4, 1, -9, 20),
-                 places = lab::random_floats(kDefaultSamples, 2, 0, 4);
+                 coordinates = lab::random_floats(kDefaultSamples, 2, 0, 4);
     const settings linear{.filter = cudaFilterModeLinear};
-    return matches(compare_samples(texels, linear, places, sample(texels, linear, places).values));
+    return matches(
+        compare_samples(texels, linear, coordinates, sample(texels, linear, coordinates).values));
   });
 }
 

@@ -37,8 +37,8 @@ constexpr named_step kSteps[] = {{step::array_array, "array_array"},
                                  {step::array_linear, "array_linear"},
                                  {step::linear_linear, "linear_linear"}};
 
-::testing::AssertionResult is_exact(step which, const vector& a, const vector& b) {
-  return matches(lab::compare(dot(which, a, b).value, reference(a, b), lab::tolerance{}));
+::testing::AssertionResult is_exact(step version, const vector& a, const vector& b) {
+  return matches(lab::compare(dot(version, a, b).value, reference(a, b), lab::tolerance{}));
 }
 
 // --- who does the work ---------------------------------------------------------------------------
@@ -46,18 +46,19 @@ constexpr named_step kSteps[] = {{step::array_array, "array_array"},
 REQUIRED_WORK(AKernelThatReadsTextures) {
   const vector a = whole_numbers(20'011, 1, -9, 14), b = whole_numbers(20'011, 2, -4, 5);
   const std::string array = "cudaMallocArray|cudaMalloc3DArray";
-  for (const auto& [which, name] : kSteps) {
+  for (const auto& [version, name] : kSteps) {
     lab::testing::required what{.threads = 1024,
                                 .blocks = 4,
                                 .sent = 2 * bytes_of(a),
                                 .calls = {"cudaCreateTextureObject"},
                                 .writes = sizeof(float),
                                 .reads_at_most = bytes_of(a) / 2};
-    (which == step::linear_linear ? what.not_called : what.calls).push_back(array);
-    EXPECT_TRUE(as_required(work_of([&, which = which] { return is_exact(which, a, b); }), what))
+    (version == step::linear_linear ? what.not_called : what.calls).push_back(array);
+    EXPECT_TRUE(
+        as_required(work_of([&, version = version] { return is_exact(version, a, b); }), what))
         << name;
-    EXPECT_TRUE(at_other_sizes([which = which](std::size_t n) {
-      return is_exact(which, whole_numbers(n, 1, 1, 4), whole_numbers(n, 2, 1, 4));
+    EXPECT_TRUE(at_other_sizes([version = version](std::size_t n) {
+      return is_exact(version, whole_numbers(n, 1, 1, 4), whole_numbers(n, 2, 1, 4));
     })) << name;
   }
 }
@@ -73,16 +74,16 @@ INSTANTIATE_TEST_SUITE_P(Steps, Dot,
                          lab::testing::by_step_and{"_n"});
 
 TEST_P(Dot, HasTheSameBitsWhereverTheVectorsAre) {
-  const auto& [which, n] = GetParam();
+  const auto& [version, n] = GetParam();
   const vector a = lab::random_floats(n, n + 5, -1, 1), b = lab::random_floats(n, n + 6, -1, 1);
-  EXPECT_EQ(dot(which.value, a, b).value, dot(step::linear_linear, a, b).value);
+  EXPECT_EQ(dot(version.value, a, b).value, dot(step::linear_linear, a, b).value);
 }
 
 class EachStep : public lab::testing::each_step<named_step> {
  protected:
-  float sum(const vector& a, const vector& b) const { return dot(which(), a, b).value; }
+  float sum(const vector& a, const vector& b) const { return dot(version(), a, b).value; }
   double bound(const vector& a, const vector& b) const { return error_bound(a, b); }
-  std::size_t most() const { return longest(which()); }
+  std::size_t most() const { return longest(version()); }
   std::size_t full_size() const { return std::min(most(), lab::texture_dot::kDefaultSize); }
 };
 INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps), lab::testing::by_step);
@@ -98,29 +99,29 @@ TEST_P(EachStep, MultipliesWhatBelongsTogether) {
   // the other way round.
   const std::size_t n = 1000;
   const vector values = lab::random_floats(n, 5, -1, 1);
-  for (const std::size_t place : {0, 1, 31, 32, 255, 256, 500, 998, 999}) {
+  for (const std::size_t position : {0, 1, 31, 32, 255, 256, 500, 998, 999}) {
     vector unit(n, 0.0F);
-    unit[place] = 1;
-    EXPECT_EQ(dot(which(), unit, values).value, values[place]) << "b at " << place;
-    EXPECT_EQ(dot(which(), values, unit).value, values[place]) << "a at " << place;
+    unit[position] = 1;
+    EXPECT_EQ(dot(version(), unit, values).value, values[position]) << "b at " << position;
+    EXPECT_EQ(dot(version(), values, unit).value, values[position]) << "a at " << position;
   }
 }
 
 TEST_P(EachStep, SaysHowLongItTook) {
-  EXPECT_GT(dot(which(), vector(1000, 1.0F), vector(1000, 1.0F)).kernel_ms, 0.0F);
+  EXPECT_GT(dot(version(), vector(1000, 1.0F), vector(1000, 1.0F)).kernel_ms, 0.0F);
 }
 
 TEST_P(EachStep, RefusesWhatIsTooLongWithASentence) {
   // So many floats need not be there, since they are refused before anybody reads one.
   const vector one(1);
-  const std::span<const float> claimed(one.data(), longest(which()) + 1);
+  const std::span<const float> claimed(one.data(), longest(version()) + 1);
   try {
-    dot(which(), claimed, claimed);
+    dot(version(), claimed, claimed);
     ADD_FAILURE() << "not refused";
   } catch (const lab::invalid_input& refusal) {
     const std::string text = refusal.what();
-    EXPECT_NE(text.find(std::to_string(longest(which()))), std::string::npos) << text;
-    EXPECT_NE(text.find(std::to_string(longest(which()) + 1)), std::string::npos) << text;
+    EXPECT_NE(text.find(std::to_string(longest(version()))), std::string::npos) << text;
+    EXPECT_NE(text.find(std::to_string(longest(version()) + 1)), std::string::npos) << text;
   }
 }
 

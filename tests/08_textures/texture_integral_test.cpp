@@ -105,12 +105,12 @@ TEST(Integral, GetsEachSampleBitByBit) {
   const std::size_t n = 1000;
   lab::random_source random(5);
   using limits = std::numeric_limits<float>;
-  for (const std::size_t place : {0, 1, 31, 32, 255, 256, 511, 998, 999})
+  for (const std::size_t position : {0, 1, 31, 32, 255, 256, 511, 998, 999})
     for (const float sample : {random.real(-1, 1) * 1e-3F, limits::denorm_min(), -limits::min(),
                                limits::max(), limits::infinity(), -limits::infinity()}) {
       vector samples(n, 0.0F);
-      samples[place] = sample;
-      EXPECT_EQ(integrate(samples, 0, 1000).value, sample) << "at " << place;
+      samples[position] = sample;
+      EXPECT_EQ(integrate(samples, 0, 1000).value, sample) << "at " << position;
     }
 }
 

@@ -81,10 +81,10 @@ std::vector<rgba> test_colours() {
 }
 
 /// Draws `frames` frames, and compares each.
-::testing::AssertionResult is_right(step which, const plate& p, int steps, int frames = 1) {
+::testing::AssertionResult is_right(step version, const plate& p, int steps, int frames = 1) {
   const auto colours = test_colours();
   const gl_canvas canvas(p.width, p.height);
-  const frame_callback draw = animate(which, p.view(), colours, steps);
+  const frame_callback draw = animate(version, p.view(), colours, steps);
   std::vector<float> cells = p.initial;
   for (int frame = 1; frame <= frames; ++frame) {
     draw();
@@ -105,21 +105,21 @@ REQUIRED_WORK(APathForThePixels) {
   const plate p = random_plate(150, 47, 1);
   constexpr std::size_t kBytes = 2 * 150 * 47 * sizeof(rgba);  // two frames
   const std::string registers = "cudaGraphicsGLRegisterBuffer";
-  for (const auto& [which, name] : kSteps) {
+  for (const auto& [version, name] : kSteps) {
     lab::testing::required what{
         .threads = 150 * 47 / 8, .blocks = 4, .kernels = 2 * (3 + 1), .writes = kBytes};
-    if (which == step::interop)
+    if (version == step::interop)
       what.calls = {registers, "cudaGraphicsMapResources", "cudaGraphicsResourceGetMappedPointer"};
     else
       what.not_called = {registers};
     const lab::testing::work done =
-        work_of([&, which = which] { return is_right(which, p, 3, 2); });
+        work_of([&, version = version] { return is_right(version, p, 3, 2); });
     EXPECT_TRUE(as_required(done, what)) << name;
-    EXPECT_EQ(done.bytes_copied(cudaMemcpyDeviceToHost) >= kBytes, which == step::through_host)
+    EXPECT_EQ(done.bytes_copied(cudaMemcpyDeviceToHost) >= kBytes, version == step::through_host)
         << name << ": do the pixels come to the host?";
     EXPECT_TRUE(at_other_sizes(
-        [which = which](int n) { return is_right(which, random_plate(n, n + 1, 1), 3, 2); },
-        {.threads = 1, .fetched = which == step::through_host ? 1U : 0, .writes = 1}))
+        [version = version](int n) { return is_right(version, random_plate(n, n + 1, 1), 3, 2); },
+        {.threads = 1, .fetched = version == step::through_host ? 1U : 0, .writes = 1}))
         << name;
   }
 }
@@ -130,8 +130,8 @@ class Pixels : public ::testing::TestWithParam<std::tuple<named_step, size>> {};
 constexpr size kSizes[] = {{1, 1},   {2, 1},   {1, 2},   {3, 2},   {17, 1}, {1, 17}, {15, 16},
                            {16, 15}, {16, 16}, {17, 16}, {16, 17}, {31, 5}, {5, 34}, {67, 35}};
 std::string name_of(const ::testing::TestParamInfo<Pixels::ParamType>& test) {
-  const auto& [which, extent] = test.param;
-  return std::string(which.name) + "_" + std::to_string(extent.width) + "x" +
+  const auto& [version, extent] = test.param;
+  return std::string(version.name) + "_" + std::to_string(extent.width) + "x" +
          std::to_string(extent.height);
 }
 INSTANTIATE_TEST_SUITE_P(Steps, Pixels,
@@ -140,9 +140,9 @@ INSTANTIATE_TEST_SUITE_P(Steps, Pixels,
                          name_of);
 
 TEST_P(Pixels, HaveTheColoursOfTheReferenceFrameByFrame) {
-  const auto& [which, extent] = GetParam();
+  const auto& [version, extent] = GetParam();
   const plate p = random_plate(extent.width, extent.height, 1);
-  for (const int steps : {0, 1, 2, 3}) EXPECT_TRUE(is_right(which.value, p, steps, 3)) << steps;
+  for (const int steps : {0, 1, 2, 3}) EXPECT_TRUE(is_right(version.value, p, steps, 3)) << steps;
 }
 
 using EachStep = lab::testing::each_step<named_step>;
@@ -155,15 +155,15 @@ INSTANTIATE_TEST_SUITE_P(Steps, EachSeed,
                          lab::testing::by_step_and{"_seed"});
 
 TEST_P(EachSeed, DrawsRandomPlates) {
-  const auto& [which, seed] = GetParam();
+  const auto& [version, seed] = GetParam();
   lab::random_source random(seed);
   const int width = random.integer(1, 80), height = random.integer(1, 80);
-  EXPECT_TRUE(is_right(which.value, random_plate(width, height, seed), random.integer(1, 12), 2));
+  EXPECT_TRUE(is_right(version.value, random_plate(width, height, seed), random.integer(1, 12), 2));
 }
 
 TEST_P(EachStep, IsTheReferenceAfterTheBooksNinetySteps) {
-  EXPECT_TRUE(is_right(which(), random_plate(37, 21, 2), 90, 2));
-  EXPECT_TRUE(is_right(which(), random_plate(13, 40, 3), 89, 2));
+  EXPECT_TRUE(is_right(version(), random_plate(37, 21, 2), 90, 2));
+  EXPECT_TRUE(is_right(version(), random_plate(13, 40, 3), 89, 2));
 }
 
 TEST_P(EachStep, GivesEachTemperatureItsColour) {
@@ -184,12 +184,12 @@ TEST_P(EachStep, GivesEachTemperatureItsColour) {
   }
   const int width = static_cast<int>(cells.size());
   const std::vector<float> none(cells.size());
-  EXPECT_TRUE(is_right(which(), {width, 1, cells, none}, 0));
+  EXPECT_TRUE(is_right(version(), {width, 1, cells, none}, 0));
 
   const gl_canvas canvas(4, 1);
   const auto colours = test_colours();
   const std::vector<float> four = {-5, 0.25F, 1, 77}, no_heaters(4);
-  animate(which(), {4, 1, four, no_heaters}, colours, 0)();
+  animate(version(), {4, 1, four, no_heaters}, colours, 0)();
   const bitmap picture = canvas.read();
   EXPECT_EQ(picture.at(0, 0), colours[0]);
   EXPECT_EQ(picture.at(1, 0), colours[127]);  // 255 / 2
@@ -201,14 +201,14 @@ TEST_P(EachStep, HasItsUpperRowAbove) {
   const gl_canvas canvas(1, 3);
   const auto colours = test_colours();
   const std::vector<float> cells = {1, 0, 0}, none(3);
-  animate(which(), {1, 3, cells, none}, colours, 0)();
+  animate(version(), {1, 3, cells, none}, colours, 0)();
   EXPECT_EQ(canvas.read().at(0, 0), colours[255]);
   EXPECT_EQ(canvas.read().at(0, 2), colours[0]);
 }
 
 TEST_P(EachStep, DrawsTheLongestPlates) {
-  EXPECT_TRUE(is_right(which(), random_plate(kLongestSide, 1, 15), 1));
-  EXPECT_TRUE(is_right(which(), random_plate(1, kLongestSide, 16), 1));
+  EXPECT_TRUE(is_right(version(), random_plate(kLongestSide, 1, 15), 1));
+  EXPECT_TRUE(is_right(version(), random_plate(1, kLongestSide, 16), 1));
 }
 
 // --- the animation -------------------------------------------------------------------------------
@@ -216,8 +216,8 @@ TEST_P(EachStep, DrawsTheLongestPlates) {
 TEST_P(EachStep, AnimatesTwoPlatesAtOnceAndGoesOnInACopy) {
   const auto colours = test_colours();
   const plate a = random_plate(30, 9, 5), b = random_plate(9, 30, 6);
-  frame_callback of_a = animate(which(), a.view(), colours, 3);
-  const frame_callback of_b = animate(which(), b.view(), colours, 2);
+  frame_callback of_a = animate(version(), a.view(), colours, 3);
+  const frame_callback of_b = animate(version(), b.view(), colours, 2);
   of_a();
   of_b();
   const frame_callback copy = of_a;
@@ -245,9 +245,9 @@ TEST_P(EachStep, MakesItsBufferOnceAndLeavesNothingBound) {
   {
     const plate p = random_plate(18, 19, 8);
     const gl_canvas canvas(18, 19);
-    const frame_callback draw = animate(which(), p.view(), test_colours(), 1);
+    const frame_callback draw = animate(version(), p.view(), test_colours(), 1);
     const int made = buffers();
-    EXPECT_EQ(made, which() == step::interop ? before + 1 : before);
+    EXPECT_EQ(made, version() == step::interop ? before + 1 : before);
     for (int i = 0; i < 3; ++i) {
       draw();
       GLint bound = -1;
@@ -267,27 +267,27 @@ TEST_P(EachStep, KeepsThePlateAndNoMoreOnTheDevice) {
       cpu_device::live_objects(cpu_device::object_kind::graphics_resource);
   const plate p = random_plate(32, 20, 9);
   const gl_canvas canvas(32, 20);
-  const frame_callback draw = animate(which(), p.view(), test_colours(), 1);
+  const frame_callback draw = animate(version(), p.view(), test_colours(), 1);
   // Heaters, two times the cells, colours; pixels, where they are not OpenGL's.
-  const std::size_t own = which() == step::interop ? 4 : 5;
+  const std::size_t own = version() == step::interop ? 4 : 5;
   for (int i = 0; i < 3; ++i) {
     EXPECT_EQ(cpu_device::live_allocations(), memory + own);
     EXPECT_EQ(cpu_device::live_objects(cpu_device::object_kind::graphics_resource),
-              registered + (which() == step::interop ? 1 : 0));
+              registered + (version() == step::interop ? 1 : 0));
     draw();
   }
 }
 
 TEST_P(EachStep, WaitsForKernelsThatTakeTheirTime) {
   cpu_device::set_stream_policy(cpu_device::stream_policy::deferred);
-  EXPECT_TRUE(is_right(which(), random_plate(33, 20, 10), 4, 3));
+  EXPECT_TRUE(is_right(version(), random_plate(33, 20, 10), 4, 3));
 }
 #endif
 
 TEST_P(EachStep, SaysHowLongItTook) {
   const plate p = random_plate(30, 20, 7);
   const gl_canvas canvas(30, 20);
-  const float milliseconds = animate(which(), p.view(), test_colours(), 2)();
+  const float milliseconds = animate(version(), p.view(), test_colours(), 2)();
   EXPECT_GT(milliseconds, 0.0F);
   EXPECT_LT(milliseconds, 60'000.0F);
 }
@@ -298,21 +298,21 @@ TEST_P(EachStep, RefusesWhatIsNoPlate) {
   const auto colours = test_colours();
   const std::vector<float> six(6, 1.0F), five(5, 1.0F);
   for (const size extent : {size{-2, -3}, size{3, 3}, size{-3, 2}})
-    EXPECT_THROW(animate(which(), {extent.width, extent.height, six, six}, colours, 1),
+    EXPECT_THROW(animate(version(), {extent.width, extent.height, six, six}, colours, 1),
                  lab::invalid_input)
         << extent.width << " x " << extent.height;
   // With as many cells as such a plate would have: it is the side that is refused.
   for (const size extent :
        {size{0, 5}, size{5, 0}, size{0, 0}, size{kLongestSide + 1, 1}, size{1, kLongestSide + 1}}) {
     const std::vector<float> cells(static_cast<std::size_t>(extent.width * extent.height), 1.0F);
-    EXPECT_THROW(animate(which(), {extent.width, extent.height, cells, cells}, colours, 1),
+    EXPECT_THROW(animate(version(), {extent.width, extent.height, cells, cells}, colours, 1),
                  lab::invalid_input)
         << extent.width << " x " << extent.height;
   }
-  EXPECT_THROW(animate(which(), {3, 2, five, six}, colours, 1), lab::invalid_input);
-  EXPECT_THROW(animate(which(), {3, 2, six, five}, colours, 1), lab::invalid_input);
-  EXPECT_THROW(animate(which(), {3, 2, six, six}, colours, -1), lab::invalid_input);
-  EXPECT_NO_THROW(animate(which(), {3, 2, six, six}, colours, 0));
+  EXPECT_THROW(animate(version(), {3, 2, five, six}, colours, 1), lab::invalid_input);
+  EXPECT_THROW(animate(version(), {3, 2, six, five}, colours, 1), lab::invalid_input);
+  EXPECT_THROW(animate(version(), {3, 2, six, six}, colours, -1), lab::invalid_input);
+  EXPECT_NO_THROW(animate(version(), {3, 2, six, six}, colours, 0));
 }
 
 TEST_P(EachStep, RefusesWhatIsNoTemperatureOrNoPalette) {
@@ -322,11 +322,11 @@ TEST_P(EachStep, RefusesWhatIsNoTemperatureOrNoPalette) {
                           std::numeric_limits<float>::infinity()}) {
     std::vector<float> cells = good;
     cells[5] = bad;
-    EXPECT_THROW(animate(which(), {3, 2, cells, good}, colours, 1), lab::invalid_input) << bad;
-    EXPECT_THROW(animate(which(), {3, 2, good, cells}, colours, 1), lab::invalid_input) << bad;
+    EXPECT_THROW(animate(version(), {3, 2, cells, good}, colours, 1), lab::invalid_input) << bad;
+    EXPECT_THROW(animate(version(), {3, 2, good, cells}, colours, 1), lab::invalid_input) << bad;
   }
   const std::vector<rgba> fewer(colours.begin(), colours.end() - 1);
-  EXPECT_THROW(animate(which(), {3, 2, good, good}, fewer, 1), lab::invalid_input);
+  EXPECT_THROW(animate(version(), {3, 2, good, good}, fewer, 1), lab::invalid_input);
 }
 
 // --- the comparison, the colours -----------------------------------------------------------------
@@ -355,12 +355,12 @@ TEST(Colours, AreThoseOf084) {
 
 FAULT_TEST_P(EachStep, ReportsEveryCallThatFails) {
   const plate p = random_plate(17, 5, 1);
-  expect_failures_reported([&] { return is_right(which(), p, 2, 2); }, p.initial, p.heaters);
+  expect_failures_reported([&] { return is_right(version(), p, 2, 2); }, p.initial, p.heaters);
 }
 
 TEST_P(EachStep, IsRightAtTheProgramsSize) {
   expect_at_full_size([&] {
-    return is_right(which(), random_plate(kDefaultSize, kDefaultSize, 4), kDefaultSteps);
+    return is_right(version(), random_plate(kDefaultSize, kDefaultSize, 4), kDefaultSteps);
   });
 }
 

@@ -49,9 +49,9 @@ const lab::testing::needs needs_opengl([] { context = std::make_unique<lab::gl_c
 using named_step = lab::testing::named<step>;
 constexpr named_step kSteps[] = {{step::through_host, "through_host"}, {step::interop, "interop"}};
 
-::testing::AssertionResult is_right(step which, int width, int height, int tick) {
+::testing::AssertionResult is_right(step version, int width, int height, int tick) {
   return matches(
-      compare_with_reference(frame(which, width, height, tick).picture, width, height, tick));
+      compare_with_reference(frame(version, width, height, tick).picture, width, height, tick));
 }
 
 /// Draws on the canvas, and compares.
@@ -70,25 +70,26 @@ struct size {
 REQUIRED_WORK(APathForThePixels) {
   constexpr std::size_t kBytes = 150 * 47 * sizeof(rgba);
   const std::string registers = "cudaGraphicsGLRegisterBuffer";
-  for (const auto& [which, name] : kSteps) {
+  for (const auto& [version, name] : kSteps) {
     lab::testing::required what{.threads = 150 * 47, .blocks = 4, .writes = kBytes};
-    if (which == step::interop)
+    if (version == step::interop)
       what.calls = {registers, "cudaGraphicsMapResources", "cudaGraphicsResourceGetMappedPointer"};
     else
       what.not_called = {registers};
     const lab::testing::work done =
-        work_of([&, which = which] { return is_right(which, 150, 47, 22); });
+        work_of([&, version = version] { return is_right(version, 150, 47, 22); });
     EXPECT_TRUE(as_required(done, what)) << name;
     const std::size_t to_the_host = done.bytes_copied(cudaMemcpyDeviceToHost);
-    if (which == step::interop) {
+    if (version == step::interop) {
       EXPECT_EQ(to_the_host, 0U) << name << ": pixels come to the host";
       EXPECT_EQ(done.device_memory, std::vector<std::size_t>{kBytes})
           << name << ": more is allocated than the buffer that is mapped";
     } else {
       EXPECT_GE(to_the_host, kBytes) << name << ": no pixels come to the host";
     }
-    EXPECT_TRUE(at_other_sizes([which = which](int n) { return is_right(which, n, n + 1, 22); },
-                               {.threads = 1, .writes = sizeof(rgba)}))
+    EXPECT_TRUE(
+        at_other_sizes([version = version](int n) { return is_right(version, n, n + 1, 22); },
+                       {.threads = 1, .writes = sizeof(rgba)}))
         << name;
   }
 }
@@ -100,8 +101,8 @@ constexpr size kSizes[] = {{1, 1},   {17, 1},  {1, 17},  {2, 3},    {15, 16},
                            {16, 15}, {16, 16}, {17, 16}, {16, 17},  {17, 5},
                            {257, 1}, {1, 257}, {33, 31}, {150, 47}, {47, 150}};
 std::string name_of(const ::testing::TestParamInfo<Pixels::ParamType>& test) {
-  const auto& [which, extent] = test.param;
-  return std::string(which.name) + "_" + std::to_string(extent.width) + "x" +
+  const auto& [version, extent] = test.param;
+  return std::string(version.name) + "_" + std::to_string(extent.width) + "x" +
          std::to_string(extent.height);
 }
 INSTANTIATE_TEST_SUITE_P(Steps, Pixels,
@@ -110,9 +111,9 @@ INSTANTIATE_TEST_SUITE_P(Steps, Pixels,
                          name_of);
 
 TEST_P(Pixels, HaveTheReferencesGreyWhenOpenGlHasDrawnThem) {
-  const auto& [which, extent] = GetParam();
+  const auto& [version, extent] = GetParam();
   for (const int tick : {0, 1, 22, 100, -3})
-    EXPECT_TRUE(is_right(which.value, extent.width, extent.height, tick));
+    EXPECT_TRUE(is_right(version.value, extent.width, extent.height, tick));
 }
 
 using EachStep = lab::testing::each_step<named_step>;
@@ -125,40 +126,40 @@ INSTANTIATE_TEST_SUITE_P(Steps, EachSeed,
                          lab::testing::by_step_and{"_seed"});
 
 TEST_P(EachSeed, DrawsRandomSizesAndTicks) {
-  const auto& [which, seed] = GetParam();
+  const auto& [version, seed] = GetParam();
   lab::random_source random(seed);
   const int width = random.integer(1, 200), height = random.integer(1, 200);
-  EXPECT_TRUE(is_right(which.value, width, height, random.integer(-1'000'000, 1'000'000)));
+  EXPECT_TRUE(is_right(version.value, width, height, random.integer(-1'000'000, 1'000'000)));
 }
 
 TEST_P(EachStep, IsAsSharpAfterAVeryLongTime) {
   for (const int tick :
        {99'999'989, std::numeric_limits<int>::max(), std::numeric_limits<int>::min()})
-    EXPECT_TRUE(is_right(which(), 61, 40, tick));
+    EXPECT_TRUE(is_right(version(), 61, 40, tick));
 }
 
 TEST_P(EachStep, HasItsUpperRowAbove) {
   // The middle of an even height is the first pixel of its lower half: crest is white there.
-  const bitmap crest = frame(which(), 8, 10, 0).picture;
+  const bitmap crest = frame(version(), 8, 10, 0).picture;
   EXPECT_EQ(crest.at(4, 5), (rgba{255, 255, 255, 255}));
   EXPECT_NE(crest.at(4, 4), (rgba{255, 255, 255, 255}));
 }
 
 TEST_P(EachStep, DrawsTheLongestPictures) {
-  EXPECT_TRUE(is_right(which(), 1, lab::ripple_interop::kLongestSide, 9));
-  EXPECT_TRUE(is_right(which(), lab::ripple_interop::kLongestSide, 1, 9));
+  EXPECT_TRUE(is_right(version(), 1, lab::ripple_interop::kLongestSide, 9));
+  EXPECT_TRUE(is_right(version(), lab::ripple_interop::kLongestSide, 1, 9));
 }
 
 // --- the animation -------------------------------------------------------------------------------
 
 TEST_P(EachStep, AnimatesAnyTicksInAnyOrder) {
   const gl_canvas canvas(37, 21);
-  const frame_callback draw = animate(which(), 37, 21);
+  const frame_callback draw = animate(version(), 37, 21);
   for (const int tick : {0, 1, 2, 40, 3, 0, -7}) EXPECT_TRUE(draws(draw, canvas, 37, 21, tick));
 }
 
 TEST_P(EachStep, DrawsWhereOpenGlDrawsAtTheMoment) {
-  const frame_callback draw = animate(which(), 12, 9);
+  const frame_callback draw = animate(version(), 12, 9);
   for (const int tick : {3, 8}) {
     const gl_canvas canvas(12, 9);
     EXPECT_TRUE(draws(draw, canvas, 12, 9, tick));
@@ -166,7 +167,7 @@ TEST_P(EachStep, DrawsWhereOpenGlDrawsAtTheMoment) {
 }
 
 TEST_P(EachStep, DrawsATickAsOftenAsItIsAsked) {
-  const frame_callback draw = animate(which(), 12, 9);
+  const frame_callback draw = animate(version(), 12, 9);
   for (int time = 0; time < 3; ++time) {
     const gl_canvas canvas(12, 9);
     EXPECT_TRUE(draws(draw, canvas, 12, 9, 5));
@@ -174,7 +175,7 @@ TEST_P(EachStep, DrawsATickAsOftenAsItIsAsked) {
 }
 
 TEST_P(EachStep, AnimatesTwoPondsAtOnce) {
-  const frame_callback wide = animate(which(), 50, 9), high = animate(which(), 9, 50);
+  const frame_callback wide = animate(version(), 50, 9), high = animate(version(), 9, 50);
   for (const int tick : {4, 30}) {
     const gl_canvas first(50, 9);
     EXPECT_TRUE(draws(wide, first, 50, 9, tick));
@@ -186,7 +187,7 @@ TEST_P(EachStep, AnimatesTwoPondsAtOnce) {
 TEST_P(EachStep, AnimatesOnAfterTheOriginalIsGone) {
   frame_callback copy;
   {
-    const frame_callback original = animate(which(), 18, 19);
+    const frame_callback original = animate(version(), 18, 19);
     copy = original;
   }
   const gl_canvas canvas(18, 19);
@@ -203,9 +204,9 @@ TEST_P(EachStep, MakesItsBufferOnceAndDeletesIt) {
   const int before = buffers();
   {
     const gl_canvas canvas(18, 19);
-    const frame_callback draw = animate(which(), 18, 19);
+    const frame_callback draw = animate(version(), 18, 19);
     const int made = buffers();
-    EXPECT_EQ(made, which() == step::interop ? before + 1 : before);
+    EXPECT_EQ(made, version() == step::interop ? before + 1 : before);
     for (int tick = 0; tick < 3; ++tick) draw(tick);
     const frame_callback copy = draw;
     copy(3);
@@ -217,7 +218,7 @@ TEST_P(EachStep, MakesItsBufferOnceAndDeletesIt) {
 
 TEST_P(EachStep, LeavesNoBufferBound) {
   const gl_canvas canvas(18, 19);
-  const frame_callback draw = animate(which(), 18, 19);
+  const frame_callback draw = animate(version(), 18, 19);
   for (int tick = 0; tick < 2; ++tick) {
     GLint bound = -1;
     glGetIntegerv(GL_PIXEL_UNPACK_BUFFER_BINDING, &bound);
@@ -245,13 +246,13 @@ TEST(Interop, NeedsNoDeviceMemoryOfItsOwnAndRegistersOnce) {
 TEST_P(EachStep, WaitsForKernelsThatTakeTheirTime) {
   cpu_device::set_stream_policy(cpu_device::stream_policy::deferred);
   const gl_canvas canvas(33, 20);
-  const frame_callback draw = animate(which(), 33, 20);
+  const frame_callback draw = animate(version(), 33, 20);
   for (int tick = 0; tick < 3; ++tick) EXPECT_TRUE(draws(draw, canvas, 33, 20, tick));
 }
 #endif
 
 TEST_P(EachStep, SaysHowLongItTook) {
-  const float milliseconds = frame(which(), 30, 20, 1).kernel_ms;
+  const float milliseconds = frame(version(), 30, 20, 1).kernel_ms;
   EXPECT_GT(milliseconds, 0.0F);
   EXPECT_LT(milliseconds, 60'000.0F);
 }
@@ -262,24 +263,24 @@ TEST_P(EachStep, RefusesPicturesThatCannotBe) {
   constexpr int kTooLong = lab::ripple_interop::kLongestSide + 1;
   for (const size extent : {size{0, 5}, size{5, 0}, size{-1, 5}, size{5, -3}, size{0, 0},
                             size{kTooLong, 1}, size{1, kTooLong}}) {
-    EXPECT_THROW(frame(which(), extent.width, extent.height, 0), lab::invalid_input)
+    EXPECT_THROW(frame(version(), extent.width, extent.height, 0), lab::invalid_input)
         << extent.width << " x " << extent.height;
-    EXPECT_THROW(animate(which(), extent.width, extent.height), lab::invalid_input)
+    EXPECT_THROW(animate(version(), extent.width, extent.height), lab::invalid_input)
         << extent.width << " x " << extent.height;
   }
 }
 
 FAULT_TEST_P(EachStep, ReportsEveryCallThatFails) {
-  expect_failures_reported([&] { return is_right(which(), 17, 5, 3); });
+  expect_failures_reported([&] { return is_right(version(), 17, 5, 3); });
 }
 
 FAULT_TEST_P(EachStep, AnimationReportsEveryCallThatFails) {
   const gl_canvas canvas(17, 5);
-  expect_failures_reported([&] { return draws(animate(which(), 17, 5), canvas, 17, 5, 3); });
+  expect_failures_reported([&] { return draws(animate(version(), 17, 5), canvas, 17, 5, 3); });
 }
 
 TEST_P(EachStep, IsRightAtTheProgramsSize) {
-  expect_at_full_size([&] { return is_right(which(), kDefaultSize, kDefaultSize, 11); });
+  expect_at_full_size([&] { return is_right(version(), kDefaultSize, kDefaultSize, 11); });
 }
 
 }  // namespace

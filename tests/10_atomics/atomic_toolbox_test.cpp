@@ -71,14 +71,14 @@ requests random_requests(std::size_t n, std::uint64_t seed, int low, int high) {
   return made;
 }
 
-::testing::AssertionResult can_be_explained(operation which, std::uint32_t start,
+::testing::AssertionResult can_be_explained(operation op, std::uint32_t start,
                                             const requests& asked) {
-  return matches(is_possible(which, start, asked, apply(which, start, asked)));
+  return matches(is_possible(op, start, asked, apply(op, start, asked)));
 }
 
 /// What the one request returns and leaves, as text: "returns 3, leaves 4".
-std::string alone(operation which, std::uint32_t start, request what) {
-  const outcome given = apply(which, start, requests{what});
+std::string alone(operation op, std::uint32_t start, request what) {
+  const outcome given = apply(op, start, requests{what});
   if (given.returned.size() != 1) return std::to_string(given.returned.size()) + " values returned";
   return "returns " + std::to_string(given.returned[0]) + ", leaves " + std::to_string(given.left);
 }
@@ -155,9 +155,9 @@ TEST(IsPossible, RejectsWhatNoOrderExplains) {
 
 TEST(IsPossible, AgreesWithTryingAllOrders) {
   // Three requests, every value that they might have returned, and might have left: 0 to 7.
-  for (const auto& [which, name] : kOperations) {
+  for (const auto& [op, name] : kOperations) {
     const requests asked = {{2, 1}, {1, 2}, {3, 1}};
-    const std::uint32_t start = which == operation::sub ? 7 : 1;  // so that none is below 0
+    const std::uint32_t start = op == operation::sub ? 7 : 1;  // so that none is below 0
     int how_many = 0;
     for (std::uint32_t code = 0; code < 8 * 8 * 8 * 8; ++code) {
       const outcome given{code % 8, {code / 8 % 8, code / 64 % 8, code / 512}, 0};
@@ -168,11 +168,11 @@ TEST(IsPossible, AgreesWithTryingAllOrders) {
         bool fits = true;
         for (const std::size_t i : order) {
           fits = fits && given.returned[i] == cell;
-          cell = after(which, cell, asked[i]);
+          cell = after(op, cell, asked[i]);
         }
         explained = explained || (fits && cell == given.left);
       } while (std::ranges::next_permutation(order).found);
-      EXPECT_EQ(is_possible(which, start, asked, given).ok, explained) << name << ", case " << code;
+      EXPECT_EQ(is_possible(op, start, asked, given).ok, explained) << name << ", case " << code;
       how_many += explained ? 1 : 0;
     }
     EXPECT_GT(how_many, 0) << name
@@ -236,33 +236,33 @@ INSTANTIATE_TEST_SUITE_P(Requests, Apply,
                          lab::testing::by_step_and{"_n"});
 
 TEST_P(Apply, CanBeExplainedForFewValues) {  // so that all values come again and again
-  const auto& [which, n] = GetParam();
+  const auto& [op, n] = GetParam();
   for (const std::uint32_t start : {0U, 3U, 9U, kLargest})
-    EXPECT_TRUE(can_be_explained(which.value, start, random_requests(n, n + start, 0, 5)));
+    EXPECT_TRUE(can_be_explained(op.value, start, random_requests(n, n + start, 0, 5)));
 }
 
 TEST_P(Apply, CanBeExplainedForManyValues) {
-  const auto& [which, n] = GetParam();
+  const auto& [op, n] = GetParam();
   const auto asked =
       random_requests(n, n + 1, std::numeric_limits<int>::min(), std::numeric_limits<int>::max());
-  EXPECT_TRUE(can_be_explained(which.value, 12345, asked));
+  EXPECT_TRUE(can_be_explained(op.value, 12345, asked));
 }
 
 class EachOperation : public ::testing::TestWithParam<named_operation> {
  protected:
-  operation which() const { return GetParam().value; }
+  operation op() const { return GetParam().value; }
 };
 INSTANTIATE_TEST_SUITE_P(Operations, EachOperation, ::testing::ValuesIn(kOperations),
                          [](const auto& info) { return info.param.name; });
 
 TEST_P(EachOperation, ForgetsThePreviousCall) {
   const auto asked = random_requests(300, 3, 0, 100);
-  EXPECT_TRUE(can_be_explained(which(), 50, asked));
-  EXPECT_TRUE(can_be_explained(which(), 51, asked));
+  EXPECT_TRUE(can_be_explained(op(), 50, asked));
+  EXPECT_TRUE(can_be_explained(op(), 51, asked));
 }
 
 TEST_P(EachOperation, SaysHowLongItTook) {
-  const float milliseconds = apply(which(), 1, random_requests(1000, 1, 0, 9)).kernel_ms;
+  const float milliseconds = apply(op(), 1, random_requests(1000, 1, 0, 9)).kernel_ms;
   EXPECT_GT(milliseconds, 0.0F);
   EXPECT_LT(milliseconds, 60'000.0F);
 }
@@ -284,9 +284,9 @@ TEST(Inc, GivesEveryPlaceOfARingEquallyOften) {
   constexpr std::uint32_t kPlaces = 7, kRounds = 300;
   const outcome given = apply(operation::inc, 0, requests(kPlaces * kRounds, {kPlaces - 1, 0}));
   std::vector<std::uint32_t> how_often(kPlaces);
-  for (const std::uint32_t place : given.returned) {
-    ASSERT_LT(place, kPlaces);
-    ++how_often[place];
+  for (const std::uint32_t position : given.returned) {
+    ASSERT_LT(position, kPlaces);
+    ++how_often[position];
   }
   EXPECT_EQ(how_often, std::vector<std::uint32_t>(kPlaces, kRounds));
   EXPECT_EQ(given.left, 0U);
@@ -318,31 +318,31 @@ TEST_P(FloatMax, IsExactForAllSigns) {
 
 TEST_P(FloatMax, IsFoundAtEachEnd) {
   if (GetParam() == 0) return;
-  for (const std::size_t place : {std::size_t{0}, GetParam() / 2, GetParam() - 1}) {
+  for (const std::size_t position : {std::size_t{0}, GetParam() / 2, GetParam() - 1}) {
     floats values(GetParam(), -7.5F);
-    values[place] = -2.25F;
-    EXPECT_TRUE(matches(check_max(float_max(values), values))) << "it is at " << place;
+    values[position] = -2.25F;
+    EXPECT_TRUE(matches(check_max(float_max(values), values))) << "it is at " << position;
   }
 }
 
 TEST_P(FloatMax, IsANaNWhereverThereIsOne) {
   if (GetParam() == 0) return;
-  for (const std::size_t place : {std::size_t{0}, GetParam() / 2, GetParam() - 1})
+  for (const std::size_t position : {std::size_t{0}, GetParam() / 2, GetParam() - 1})
     for (const float nan : {kNaN, -kNaN}) {
       floats values = lab::random_floats(GetParam(), 4, -1, 1);
-      values[(place + 1) % values.size()] = kInfinity;
-      values[place] = nan;
-      EXPECT_TRUE(matches(check_max(float_max(values), values))) << "the NaN is at " << place;
+      values[(position + 1) % values.size()] = kInfinity;
+      values[position] = nan;
+      EXPECT_TRUE(matches(check_max(float_max(values), values))) << "the NaN is at " << position;
     }
 }
 
 TEST_P(FloatMax, KnowsTheSignOfZero) {
   if (GetParam() == 0) return;
   EXPECT_TRUE(matches(check_max(float_max(floats(GetParam(), -0.0F)), floats{-0.0F})));
-  for (const std::size_t place : {std::size_t{0}, GetParam() / 2, GetParam() - 1}) {
+  for (const std::size_t position : {std::size_t{0}, GetParam() / 2, GetParam() - 1}) {
     floats values(GetParam(), -0.0F);
-    values[place] = 0.0F;
-    EXPECT_TRUE(matches(check_max(float_max(values), values))) << "+0 is at " << place;
+    values[position] = 0.0F;
+    EXPECT_TRUE(matches(check_max(float_max(values), values))) << "+0 is at " << position;
   }
 }
 
@@ -408,7 +408,7 @@ TEST(AddTogether, LosesNothing) {
 
 FAULT_TEST_P(EachOperation, ReportsEveryCallThatFails) {
   const auto asked = random_requests(100, 3, 0, 100);
-  expect_failures_reported([&] { return can_be_explained(which(), 50, asked); });
+  expect_failures_reported([&] { return can_be_explained(op(), 50, asked); });
 }
 
 FAULT_TEST(FloatMaxOf, ReportsEveryCallThatFails) {

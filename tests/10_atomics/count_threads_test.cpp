@@ -52,9 +52,9 @@ std::string name_of(const shape& grid) {
 
 REQUIRED_WORK(ThreadsThatCountThemselves) {
   const shape grid{{3, 2}, {5, 7}};
-  for (const auto& [which, name] : kConditions) {
-    const auto is_right = [which = which](const shape& launched) {
-      return count(which, launched).count == closed_form(which, launched);
+  for (const auto& [criterion, name] : kConditions) {
+    const auto is_right = [criterion = criterion](const shape& launched) {
+      return count(criterion, launched).count == closed_form(criterion, launched);
     };
     const lab::testing::work done = work_of([&] { return is_right(grid); });
     EXPECT_TRUE(as_required(done, {.threads = 2, .blocks = 2, .fetched = 4, .atomics = true}))
@@ -68,14 +68,14 @@ REQUIRED_WORK(ThreadsThatCountThemselves) {
 // --- the closed form -----------------------------------------------------------------------------
 
 TEST(ClosedForm, IsWhatLookingAtEachThreadGives) {
-  for (const auto& [which, name] : kConditions)
+  for (const auto& [criterion, name] : kConditions)
     for (unsigned rows = 0; rows < 12; ++rows)
       for (unsigned columns = 0; columns < 12; ++columns) {
         std::uint64_t expected = 0;
         for (unsigned i = 0; i < rows; ++i)
           for (unsigned j = 0; j < columns; ++j)
-            expected += lab::count_threads::fulfils(which, i, j) ? 1 : 0;
-        EXPECT_EQ(closed_form(which, {{columns, rows}, {1, 1}}), expected)
+            expected += lab::count_threads::fulfils(criterion, i, j) ? 1 : 0;
+        EXPECT_EQ(closed_form(criterion, {{columns, rows}, {1, 1}}), expected)
             << name << ", " << rows << " rows, " << columns << " columns";
       }
 }
@@ -85,8 +85,8 @@ TEST(ClosedForm, IsWhatLookingAtEachThreadGives) {
 class Count : public ::testing::TestWithParam<std::tuple<named_condition, shape>> {};
 
 TEST_P(Count, IsTheClosedForm) {
-  const auto& [which, grid] = GetParam();
-  EXPECT_EQ(count(which.value, grid).count, closed_form(which.value, grid));
+  const auto& [criterion, grid] = GetParam();
+  EXPECT_EQ(count(criterion.value, grid).count, closed_form(criterion.value, grid));
 }
 
 // One thread; one row and one column; around a warp; blocks that are tall, wide, odd, full; grids
@@ -109,40 +109,40 @@ INSTANTIATE_TEST_SUITE_P(
 
 class EachCondition : public ::testing::TestWithParam<named_condition> {
  protected:
-  condition which() const { return GetParam().value; }
+  condition criterion() const { return GetParam().value; }
 };
 INSTANTIATE_TEST_SUITE_P(Conditions, EachCondition, ::testing::ValuesIn(kConditions),
                          [](const auto& info) { return info.param.name; });
 
 TEST_P(EachCondition, LosesNoneOfAMillionThreads) {
   const shape grid{{67, 61}, {16, 16}};
-  EXPECT_EQ(count(which(), grid).count, closed_form(which(), grid));
+  EXPECT_EQ(count(criterion(), grid).count, closed_form(criterion(), grid));
 }
 
 TEST_P(EachCondition, BeginsAtZeroEveryTime) {
   // Counts that are left in memory that is given out again would add up.
   for (const shape& grid : {shape{{9, 4}, {8, 8}}, shape{{9, 4}, {8, 8}}, shape{{1, 2}, {3, 1}}})
-    EXPECT_EQ(count(which(), grid).count, closed_form(which(), grid)) << name_of(grid);
+    EXPECT_EQ(count(criterion(), grid).count, closed_form(criterion(), grid)) << name_of(grid);
 }
 
 TEST_P(EachCondition, CountsAsManyRowsAndColumnsAsAGridCanHave) {
   const shape tall{{1, device_limit(cudaDevAttrMaxGridDimY)}, {1, 2}};
   const shape wide{{300'000, 1}, {2, 1}};  // more than fit into 16 bits
-  EXPECT_EQ(count(which(), tall).count, closed_form(which(), tall));
-  EXPECT_EQ(count(which(), wide).count, closed_form(which(), wide));
+  EXPECT_EQ(count(criterion(), tall).count, closed_form(criterion(), tall));
+  EXPECT_EQ(count(criterion(), wide).count, closed_form(criterion(), wide));
 }
 
 TEST_P(EachCondition, CountsNobodyInAGridWithoutThreads) {
   for (const shape& grid : {shape{{0, 4}, {8, 8}}, shape{{4, 0}, {8, 8}}, shape{{4, 4}, {0, 8}},
                             shape{{4, 4}, {8, 0}}, shape{}}) {
-    const auto result = count(which(), grid);
+    const auto result = count(criterion(), grid);
     EXPECT_EQ(result.count, 0U) << name_of(grid);
     EXPECT_EQ(result.kernel_ms, 0.0F) << "there is nothing to launch: " << name_of(grid);
   }
 }
 
 TEST_P(EachCondition, SaysHowLongItTook) {
-  const float milliseconds = count(which(), {{10, 10}, {16, 16}}).kernel_ms;
+  const float milliseconds = count(criterion(), {{10, 10}, {16, 16}}).kernel_ms;
   EXPECT_GT(milliseconds, 0.0F);
   EXPECT_LT(milliseconds, 60'000.0F);
 }
@@ -184,8 +184,9 @@ FAULT_TEST_P(EachCondition, ReportsEveryCallThatFails) {
 }
 
 TEST_P(EachCondition, CountsTheProgramsGrid) {
-  expect_at_full_size(
-      [&] { return count(which(), kDefaultGrid).count == closed_form(which(), kDefaultGrid); });
+  expect_at_full_size([&] {
+    return count(criterion(), kDefaultGrid).count == closed_form(criterion(), kDefaultGrid);
+  });
 }
 
 }  // namespace

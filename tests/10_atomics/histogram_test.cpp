@@ -53,8 +53,9 @@ struct named_data {
 constexpr named_data kData[] = {
     {data::random, "random"}, {data::skewed, "skewed"}, {data::constant, "constant"}};
 
-void expect_right_counts(step which, const std::vector<std::uint8_t>& bytes, unsigned threads = 0) {
-  EXPECT_TRUE(matches(check(count(which, bytes, threads).count, bytes)));
+void expect_right_counts(step version, const std::vector<std::uint8_t>& bytes,
+                         unsigned threads = 0) {
+  EXPECT_TRUE(matches(check(count(version, bytes, threads).count, bytes)));
 }
 
 // --- who does the work ---------------------------------------------------------------------------
@@ -62,10 +63,10 @@ void expect_right_counts(step which, const std::vector<std::uint8_t>& bytes, uns
 REQUIRED_WORK(CountersOfTheKindThatEachStepIsNamedFor) {
   // All bytes are equal: whoever has one counter for all lanes of a warp has them take turns.
   const auto bytes = make_bytes(data::constant, 64 * 1024 + 7, 1);
-  for (const auto& [which, name] : kSteps) {
-    const lab::testing::work done =
-        work_of([&, which = which] { return matches(check(count(which, bytes).count, bytes)); });
-    if (which == step::cpu) {
+  for (const auto& [version, name] : kSteps) {
+    const lab::testing::work done = work_of(
+        [&, version = version] { return matches(check(count(version, bytes).count, bytes)); });
+    if (version == step::cpu) {
       EXPECT_TRUE(as_required(done, {.kernels = 0})) << name;
       EXPECT_TRUE(done.kernels.empty()) << name << ": this step is a loop on the host";
       continue;
@@ -75,15 +76,15 @@ REQUIRED_WORK(CountersOfTheKindThatEachStepIsNamedFor) {
                                    .sent = bytes.size(),
                                    .fetched = lab::histogram::kBins * 4,
                                    .reads = bytes.size(),
-                                   .shared_memory = which != step::global_atomics,
+                                   .shared_memory = version != step::global_atomics,
                                    .atomics = true,
-                                   .shared_atomics = which != step::global_atomics}))
+                                   .shared_atomics = version != step::global_atomics}))
         << name;
-    EXPECT_TRUE(at_other_sizes([which = which](std::size_t n) {
+    EXPECT_TRUE(at_other_sizes([version = version](std::size_t n) {
       const auto some = make_bytes(data::random, n, 1);
-      return matches(check(count(which, some).count, some));
+      return matches(check(count(version, some).count, some));
     })) << name;
-    if (which != step::lane_copies || !done.costs.contains("shared atomic")) continue;
+    if (version != step::lane_copies || !done.costs.contains("shared atomic")) continue;
     const auto& atomics = done.costs.at("shared atomic");
     EXPECT_LE(atomics.turns, atomics.requests * 11 / 10)
         << name << ": lanes of a warp share a counter";
@@ -98,8 +99,8 @@ class Histogram : public ::testing::TestWithParam<std::tuple<named_step, named_d
 };
 
 TEST_P(Histogram, IsExact) {
-  const auto& [which, kind, n] = GetParam();
-  expect_right_counts(which.value, make_bytes(kind.value, n, n + 1));
+  const auto& [version, kind, n] = GetParam();
+  expect_right_counts(version.value, make_bytes(kind.value, n, n + 1));
 }
 
 // Around a load of 16 bytes, a warp, the book's block, the 512 * 16 bytes of one load of a block of
@@ -126,18 +127,18 @@ TEST(SharedAtomics, CountMoreEqualBytesInABlockThanSixteenBits) {
 }
 
 TEST_P(EachStep, CountsNothingWithoutBytes) {
-  EXPECT_EQ(count(which(), {}).count, std::vector<std::uint64_t>(kBins, 0));
+  EXPECT_EQ(count(version(), {}).count, std::vector<std::uint64_t>(kBins, 0));
 }
 
 TEST_P(EachStep, CountsEveryValueOnce) {
   std::vector<std::uint8_t> bytes(kBins);
   std::iota(bytes.begin(), bytes.end(), std::uint8_t{0});
-  EXPECT_EQ(count(which(), bytes).count, std::vector<std::uint64_t>(kBins, 1));
+  EXPECT_EQ(count(version(), bytes).count, std::vector<std::uint64_t>(kBins, 1));
 }
 
 TEST_P(EachStep, CountsTheLargestByteToo) {
   const std::vector<std::uint8_t> bytes(100, 255);
-  const auto counted = count(which(), bytes).count;
+  const auto counted = count(version(), bytes).count;
   ASSERT_EQ(counted.size(), kBins);
   EXPECT_EQ(counted[255], 100U);
   EXPECT_EQ(counted[0], 0U);
@@ -148,7 +149,7 @@ TEST_P(EachStep, CountsRunsOfEqualBytes) {
   std::vector<std::uint8_t> bytes;
   for (unsigned length = 1; length <= 70; ++length)
     bytes.insert(bytes.end(), length, static_cast<std::uint8_t>(3 * length));
-  expect_right_counts(which(), bytes);
+  expect_right_counts(version(), bytes);
 }
 
 TEST_P(EachStep, TellsTheBytesOfAWordApart) {
@@ -159,7 +160,7 @@ TEST_P(EachStep, TellsTheBytesOfAWordApart) {
     bytes.insert(bytes.end(), four, four + 4);
   }
   bytes.pop_back();
-  expect_right_counts(which(), bytes);
+  expect_right_counts(version(), bytes);
 }
 
 TEST_P(EachStep, CountsMoreBytesThanAGridHasThreads) {
@@ -167,7 +168,7 @@ TEST_P(EachStep, CountsMoreBytesThanAGridHasThreads) {
                               device_limit(cudaDevAttrMaxThreadsPerMultiProcessor);
   // Of 16 bytes: four that a thread has under way at once, and one by one its fifth and sixth.
   const std::size_t loads = 5 * threads + 3;
-  expect_right_counts(which(), make_bytes(data::random, 16 * loads + 7, 11));
+  expect_right_counts(version(), make_bytes(data::random, 16 * loads + 7, 11));
 }
 
 using EachSeed = lab::testing::each_step_and<named_step>;
@@ -177,8 +178,8 @@ INSTANTIATE_TEST_SUITE_P(Steps, EachSeed,
                          lab::testing::by_step_and{"_seed"});
 
 TEST_P(EachSeed, CountsSkewedBytes) {
-  const auto& [which, seed] = GetParam();
-  expect_right_counts(which.value, make_bytes(data::skewed, 10'007, 100 * seed));
+  const auto& [version, seed] = GetParam();
+  expect_right_counts(version.value, make_bytes(data::skewed, 10'007, 100 * seed));
 }
 
 // --- blocks of every size ------------------------------------------------------------------------
@@ -186,8 +187,8 @@ TEST_P(EachSeed, CountsSkewedBytes) {
 class BlockSize : public ::testing::TestWithParam<std::tuple<named_step, unsigned>> {};
 
 TEST_P(BlockSize, ChangesNothing) {
-  const auto& [which, threads] = GetParam();
-  expect_right_counts(which.value, make_bytes(data::random, 20'011, 5), threads);
+  const auto& [version, threads] = GetParam();
+  expect_right_counts(version.value, make_bytes(data::random, 20'011, 5), threads);
 }
 
 // Fewer threads than a warp, than bins; more than bins; not a multiple of a warp.
@@ -198,19 +199,19 @@ INSTANTIATE_TEST_SUITE_P(Steps, BlockSize,
                          lab::testing::by_step_and{"_threads"});
 
 TEST_P(EachStep, RefusesABlockLargerThanTheDevicesAndNamesTheLimit) {
-  if (which() == step::cpu) return;  // has no blocks
+  if (version() == step::cpu) return;  // has no blocks
   const unsigned limit = device_limit(cudaDevAttrMaxThreadsPerBlock);
   const std::vector<std::uint8_t> bytes(100, 1);
-  EXPECT_NO_THROW(count(which(), bytes, limit));
+  EXPECT_NO_THROW(count(version(), bytes, limit));
   try {
-    count(which(), bytes, limit + 1);
+    count(version(), bytes, limit + 1);
     FAIL() << "a block of " << limit + 1 << " threads was not refused";
   } catch (const lab::invalid_input& error) {
     EXPECT_NE(std::string(error.what()).find(std::to_string(limit)), std::string::npos)
         << error.what();
   }
-  EXPECT_THROW(count(which(), {}, limit + 1), lab::invalid_input);
-  expect_right_counts(which(), bytes);  // and it works again
+  EXPECT_THROW(count(version(), {}, limit + 1), lab::invalid_input);
+  expect_right_counts(version(), bytes);  // and it works again
 }
 
 // --- more than once ------------------------------------------------------------------------------
@@ -218,21 +219,21 @@ TEST_P(EachStep, RefusesABlockLargerThanTheDevicesAndNamesTheLimit) {
 TEST_P(EachStep, LeavesItsInputAlone) {
   const auto bytes = make_bytes(data::random, 3001, 7);
   auto given = bytes;
-  count(which(), given);
+  count(version(), given);
   EXPECT_EQ(given, bytes);
 }
 
 TEST_P(EachStep, BeginsAtZeroEveryTime) {
   // Counts left in memory that is given out again would add up.
-  expect_right_counts(which(), make_bytes(data::random, 5003, 1));
-  expect_right_counts(which(), make_bytes(data::random, 5003, 2));
+  expect_right_counts(version(), make_bytes(data::random, 5003, 1));
+  expect_right_counts(version(), make_bytes(data::random, 5003, 2));
 }
 
 // --- time ----------------------------------------------------------------------------------------
 
 TEST_P(EachStep, SaysHowLongItTook) {
   const std::vector<std::uint8_t> bytes(10'000, 9);
-  const float milliseconds = count(which(), bytes).kernel_ms;
+  const float milliseconds = count(version(), bytes).kernel_ms;
   EXPECT_GT(milliseconds, 0.0F);
   EXPECT_LT(milliseconds, 60'000.0F);
 }
@@ -255,15 +256,15 @@ TEST(Data, IsAsUnevenAsItSays) {
 }
 
 FAULT_TEST_P(EachStep, ReportsEveryCallThatFails) {
-  if (which() == step::cpu) return;  // which makes no calls
+  if (version() == step::cpu) return;  // which makes no calls
   const auto bytes = make_bytes(data::random, 1000, 1);
-  expect_failures_reported([&] { return count(which(), bytes).count; }, bytes);
+  expect_failures_reported([&] { return count(version(), bytes).count; }, bytes);
 }
 
 TEST_P(EachStep, CountsTheProgramsBytes) {
   expect_at_full_size([&] {
     const auto bytes = make_bytes(data::random, kDefaultSize, 1);
-    return matches(check(count(which(), bytes).count, bytes));
+    return matches(check(count(version(), bytes).count, bytes));
   });
 }
 

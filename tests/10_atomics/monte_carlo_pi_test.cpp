@@ -68,19 +68,20 @@ REQUIRED_WORK(AtomicsOfTheKindThatEachStepIsNamedFor) {
                            .sectors = 1.1}));
   // With 700 points there are warps that have none: they add their 0.
   for (const std::uint64_t points : {700U, 20'000U})
-    for (const auto& [which, name] : kSteps) {
+    for (const auto& [version, name] : kSteps) {
       const std::uint64_t hits = reference_hits(points, 1);
       const grid launched{.blocks = 6, .threads = 128};
       const lab::testing::work done = work_of(
-          [&, which = which] { return count_hits(which, points, 1, launched).hits == hits; });
+          [&, version = version] { return count_hits(version, points, 1, launched).hits == hits; });
       const std::uint64_t warps = 6 * 4;
       EXPECT_TRUE(as_required(
-          done, {.threads = which == step::per_hit ? std::min<std::uint64_t>(hits, 6 * 128) : warps,
-                 .blocks = 6,
-                 .fetched = 4,
-                 .warp_functions = which == step::per_warp ? warps : 0,
-                 .shared_memory = which == step::per_block,
-                 .atomics = true}))
+          done,
+          {.threads = version == step::per_hit ? std::min<std::uint64_t>(hits, 6 * 128) : warps,
+           .blocks = 6,
+           .fetched = 4,
+           .warp_functions = version == step::per_warp ? warps : 0,
+           .shared_memory = version == step::per_block,
+           .atomics = true}))
           << name;
       std::uint64_t atomics = 0;
       for (const auto& k : done.kernels) {
@@ -88,12 +89,12 @@ REQUIRED_WORK(AtomicsOfTheKindThatEachStepIsNamedFor) {
         atomics += k.atomics;
       }
       if (done.watched) {
-        EXPECT_EQ(atomics, claimed_atomics(which, {.hits = hits, .launched = launched})) << name;
+        EXPECT_EQ(atomics, claimed_atomics(version, {.hits = hits, .launched = launched})) << name;
       }
     }
-  for (const auto& [which, name] : kSteps)
-    EXPECT_TRUE(at_other_sizes([which = which](std::uint64_t n) {
-      return count_hits(which, n, 2, {.blocks = 2, .threads = 64}).hits == reference_hits(n, 2);
+  for (const auto& [version, name] : kSteps)
+    EXPECT_TRUE(at_other_sizes([version = version](std::uint64_t n) {
+      return count_hits(version, n, 2, {.blocks = 2, .threads = 64}).hits == reference_hits(n, 2);
     })) << name;
 }
 
@@ -162,10 +163,10 @@ TEST(Draw, OfNoNumbersIsEmpty) { EXPECT_TRUE(draw(1, 0, 0).empty()); }
 using Hits = lab::testing::each_step_and<named_step>;
 
 TEST_P(Hits, AreThoseOfTheHostAndTheAtomicsAsClaimed) {
-  const auto& [which, points] = GetParam();
-  const auto result = count_hits(which.value, points, points + 3);
+  const auto& [version, points] = GetParam();
+  const auto result = count_hits(version.value, points, points + 3);
   EXPECT_EQ(result.hits, reference_hits(points, points + 3));
-  EXPECT_EQ(result.atomics, claimed_atomics(which.value, result));
+  EXPECT_EQ(result.atomics, claimed_atomics(version.value, result));
 }
 
 // Around a warp and a block; a prime; more than a round of the CPU device's grid.
@@ -183,9 +184,9 @@ TEST_P(EachStep, GivesTheSameHitsInEveryGrid) {
   const std::uint64_t expected = reference_hits(kPoints, kSeed);
   for (const grid wanted : {grid{1, 32}, grid{1, 64}, grid{1, 96}, grid{2, 992}, grid{3, 1024},
                             grid{7, 128}, grid{200, 160}, grid{5, 0}, grid{0, 512}}) {
-    const auto result = count_hits(which(), kPoints, kSeed, wanted);
+    const auto result = count_hits(version(), kPoints, kSeed, wanted);
     EXPECT_EQ(result.hits, expected) << wanted.blocks << " blocks of " << wanted.threads;
-    EXPECT_EQ(result.atomics, claimed_atomics(which(), result))
+    EXPECT_EQ(result.atomics, claimed_atomics(version(), result))
         << wanted.blocks << " blocks of " << wanted.threads;
     EXPECT_TRUE(wanted.blocks == 0 || result.launched.blocks == wanted.blocks);
     EXPECT_EQ(result.launched.threads, wanted.threads == 0 ? 256 : wanted.threads);
@@ -194,9 +195,9 @@ TEST_P(EachStep, GivesTheSameHitsInEveryGrid) {
 
 TEST_P(EachStep, CountsEveryHitOfTheProgramsPoints) {
   expect_at_full_size([&] {
-    const auto result = count_hits(which(), kDefaultPoints, 10);
+    const auto result = count_hits(version(), kDefaultPoints, 10);
     EXPECT_EQ(result.hits, reference_hits(kDefaultPoints, 10));
-    EXPECT_EQ(result.atomics, claimed_atomics(which(), result));
+    EXPECT_EQ(result.atomics, claimed_atomics(version(), result));
   });
 }
 
@@ -230,39 +231,39 @@ TEST_P(EachStep, RoundsNothingAtTheEdgeOfTheCircle) {
                                    {1'288'542'617, 1'717'947'596, 0}})
     for (const std::uint64_t bits : {x << 33 | y << 1 | 1, y << 33 | 1ULL << 32 | x << 1}) {
       ASSERT_EQ(reference_number(seed_of(bits), 0), bits);
-      EXPECT_EQ(count_hits(which(), 1, seed_of(bits)).hits, hits) << x << ", " << y;
+      EXPECT_EQ(count_hits(version(), 1, seed_of(bits)).hits, hits) << x << ", " << y;
     }
 }
 
 TEST_P(EachStep, LaunchesNoMoreBlocksThanThereIsWorkFor) {
   for (const auto& [points, blocks] :
        {std::pair{0U, 0U}, {1U, 1U}, {255U, 1U}, {256U, 1U}, {257U, 2U}, {512U, 2U}, {513U, 3U}})
-    EXPECT_EQ(count_hits(which(), points, 1).launched.blocks, blocks) << points << " points";
+    EXPECT_EQ(count_hits(version(), points, 1).launched.blocks, blocks) << points << " points";
 }
 
 TEST_P(EachStep, BeginsAtZeroEveryTime) {
   const std::uint64_t expected = reference_hits(5000, 4);
-  EXPECT_EQ(count_hits(which(), 5000, 4).hits, expected);
-  EXPECT_EQ(count_hits(which(), 5000, 4).hits, expected);
-  EXPECT_EQ(count_hits(which(), 40, 5).hits, reference_hits(40, 5));
+  EXPECT_EQ(count_hits(version(), 5000, 4).hits, expected);
+  EXPECT_EQ(count_hits(version(), 5000, 4).hits, expected);
+  EXPECT_EQ(count_hits(version(), 40, 5).hits, reference_hits(40, 5));
 }
 
 TEST_P(EachStep, RefusesBlocksThatAreNotWholeWarps) {
   for (const unsigned threads : {1U, 31U, 33U, 100U})
-    EXPECT_THROW(count_hits(which(), 1000, 1, {4, threads}), lab::invalid_input) << threads;
+    EXPECT_THROW(count_hits(version(), 1000, 1, {4, threads}), lab::invalid_input) << threads;
 }
 
 TEST_P(EachStep, RefusesMoreThanTheDeviceOrTheCounterCanHold) {
-  EXPECT_THROW(count_hits(which(), 1000, 1, {1, 1056}), lab::invalid_input);
-  EXPECT_THROW(count_hits(which(), 1000, 1, {0x8000'0000, 32}), lab::invalid_input);
-  EXPECT_THROW(count_hits(which(), kMostPoints + 1, 1), lab::invalid_input);
-  EXPECT_THROW(count_hits(which(), 1000, 1, {0x0800'0000, 1024}), lab::invalid_input)
+  EXPECT_THROW(count_hits(version(), 1000, 1, {1, 1056}), lab::invalid_input);
+  EXPECT_THROW(count_hits(version(), 1000, 1, {0x8000'0000, 32}), lab::invalid_input);
+  EXPECT_THROW(count_hits(version(), kMostPoints + 1, 1), lab::invalid_input);
+  EXPECT_THROW(count_hits(version(), 1000, 1, {0x0800'0000, 1024}), lab::invalid_input)
       << "2^32 warps, each with an addition to be counted in 32 bits";
-  EXPECT_EQ(count_hits(which(), 1000, 1).hits, reference_hits(1000, 1)) << "and it works again";
+  EXPECT_EQ(count_hits(version(), 1000, 1).hits, reference_hits(1000, 1)) << "and it works again";
 }
 
 TEST_P(EachStep, SaysHowLongItTook) {
-  const float milliseconds = count_hits(which(), 10'000, 1).kernel_ms;
+  const float milliseconds = count_hits(version(), 10'000, 1).kernel_ms;
   EXPECT_GT(milliseconds, 0.0F);
   EXPECT_LT(milliseconds, 60'000.0F);
 }
@@ -276,9 +277,9 @@ INSTANTIATE_TEST_SUITE_P(Steps, Pi,
                          lab::testing::by_step_and{"_seed"});
 
 TEST_P(Pi, IsAsNearAsFiveSigma) {
-  const auto& [which, seed] = GetParam();
+  const auto& [version, seed] = GetParam();
   constexpr std::uint64_t kPoints = 200'000;
-  const auto result = count_hits(which.value, kPoints, seed);
+  const auto result = count_hits(version.value, kPoints, seed);
   EXPECT_NEAR(estimate(result.hits, kPoints), std::numbers::pi, 5 * sigma(kPoints));
 }
 
@@ -302,7 +303,7 @@ FAULT_TEST(DrawFromTwoSeeds, ReportsEveryCallThatFails) {
 }
 
 FAULT_TEST_P(EachStep, ReportsEveryCallThatFails) {
-  expect_failures_reported([&] { return count_hits(which(), 1000, 1).hits; });
+  expect_failures_reported([&] { return count_hits(version(), 1000, 1).hits; });
 }
 
 }  // namespace

@@ -47,23 +47,23 @@ constexpr named_step kSteps[] = {{step::one_stream, "one_stream"},
                                  {step::depth_first, "depth_first"},
                                  {step::breadth_first, "breadth_first"}};
 
-::testing::AssertionResult is_right(step which, const vector& a, const vector& b,
+::testing::AssertionResult is_right(step version, const vector& a, const vector& b,
                                     std::size_t chunk) {
-  return matches(lab::compare_exact(process(which, a, b, chunk).c, reference(a, b)));
+  return matches(lab::compare_exact(process(version, a, b, chunk).c, reference(a, b)));
 }
 
 // --- who does the work ---------------------------------------------------------------------------
 
 REQUIRED_WORK(StreamsThatTakeTurns) {
   const vector a = lab::random_ints(2048, 1, -9, 900), b = lab::random_ints(2048, 2, -9, 900);
-  for (const auto& [which, name] : kSteps) {
+  for (const auto& [version, name] : kSteps) {
     const lab::testing::work done =
-        work_of([&, which = which] { return is_right(which, a, b, 512); });
+        work_of([&, version = version] { return is_right(version, a, b, 512); });
     EXPECT_TRUE(as_required(
         done, {.threads = 512 / 4,  // a thread may have several elements
                .blocks = 2,
                .kernels = 4,
-               .streams = which == step::one_stream ? std::size_t{1} : 2,
+               .streams = version == step::one_stream ? std::size_t{1} : 2,
                .calls = {"cudaMemcpyAsync", "cudaHostAlloc|cudaMallocHost|cudaHostRegister"},
                .not_called = {"cudaMemcpy"},
                .reads = 2 * bytes_of(a),
@@ -80,10 +80,10 @@ REQUIRED_WORK(StreamsThatTakeTurns) {
                                                         : "";
     queued.resize(queued.find_last_not_of('w') + 1);  // what waits before and after is welcome
     queued.erase(0, queued.find_first_not_of('w'));
-    EXPECT_EQ(queued, which == step::breadth_first ? "cccckkcccccckkcc" : "cckccckccckccckc")
+    EXPECT_EQ(queued, version == step::breadth_first ? "cccckkcccccckkcc" : "cckccckccckccckc")
         << name << ": the order of copies (c) and kernels (k), with no wait (w) among them";
-    EXPECT_TRUE(at_other_sizes([which = which](std::size_t n) {
-      return is_right(which, lab::random_ints(n, 1, 100, 900), lab::random_ints(n, 2, 100, 900),
+    EXPECT_TRUE(at_other_sizes([version = version](std::size_t n) {
+      return is_right(version, lab::random_ints(n, 1, 100, 900), lab::random_ints(n, 2, 100, 900),
                       512);
     })) << name;
   }
@@ -109,8 +109,8 @@ INSTANTIATE_TEST_SUITE_P(Sizes, Process,
                          });
 
 TEST_P(Process, IsExact) {
-  const auto& [which, chunk, n] = GetParam();
-  EXPECT_TRUE(is_right(which.value, lab::random_ints(n, n + 1, 0, (1 << 20) - 1),
+  const auto& [version, chunk, n] = GetParam();
+  EXPECT_TRUE(is_right(version.value, lab::random_ints(n, n + 1, 0, (1 << 20) - 1),
                        lab::random_ints(n, n + 2, 5, 1 << 19), chunk));
 }
 
@@ -118,7 +118,7 @@ using EachStep = lab::testing::each_step<named_step>;
 INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps), lab::testing::by_step);
 
 TEST_P(EachStep, EmptyVectorsGiveAnEmptyOne) {
-  const auto result = process(which(), {}, {}, 256);
+  const auto result = process(version(), {}, {}, 256);
   EXPECT_TRUE(result.c.empty()) << "the result of empty vectors has " << result.c.size()
                                 << " elements";
   EXPECT_EQ(result.total_ms, 0.0F) << "there is nothing that could take time";
@@ -126,21 +126,21 @@ TEST_P(EachStep, EmptyVectorsGiveAnEmptyOne) {
 
 TEST_P(EachStep, AnyIntsWillDo) {
   constexpr int kLeast = std::numeric_limits<int>::min(), kMost = std::numeric_limits<int>::max();
-  EXPECT_TRUE(is_right(which(), vector(1000, kMost), vector(1000, kMost), 512));
-  EXPECT_TRUE(is_right(which(), vector(1000, kLeast), vector(1000, kLeast), 512));
-  EXPECT_TRUE(is_right(which(), lab::random_ints(3001, 7, kLeast, kMost),
+  EXPECT_TRUE(is_right(version(), vector(1000, kMost), vector(1000, kMost), 512));
+  EXPECT_TRUE(is_right(version(), vector(1000, kLeast), vector(1000, kLeast), 512));
+  EXPECT_TRUE(is_right(version(), lab::random_ints(3001, 7, kLeast, kMost),
                        lab::random_ints(3001, 8, kLeast, kMost), 512));
 }
 
 TEST_P(EachStep, AChunkMayBeLargerThanAnyMemory) {
   const vector a = lab::random_ints(1000, 9, 0, 99'999), b = lab::random_ints(1000, 10, 0, 99'999);
-  EXPECT_TRUE(is_right(which(), a, b, std::size_t{1} << 50));
+  EXPECT_TRUE(is_right(version(), a, b, std::size_t{1} << 50));
 }
 
 TEST_P(EachStep, ASecondCallSeesNothingOfTheFirst) {
   for (std::uint64_t seed = 1; seed < 5; ++seed) {
     const vector a = lab::random_ints(5000, seed, 0, 1 << 20);
-    EXPECT_TRUE(is_right(which(), a, lab::random_ints(5000, seed + 9, 0, 1 << 20), 1024))
+    EXPECT_TRUE(is_right(version(), a, lab::random_ints(5000, seed + 9, 0, 1 << 20), 1024))
         << "seed " << seed;
   }
 }
@@ -148,14 +148,14 @@ TEST_P(EachStep, ASecondCallSeesNothingOfTheFirst) {
 TEST_P(EachStep, LeavesItsInputAlone) {
   const vector a = lab::random_ints(999, 1, 0, 1000), b = lab::random_ints(999, 2, 0, 1000);
   const vector a_before = a, b_before = b;
-  process(which(), a, b, 256);
+  process(version(), a, b, 256);
   EXPECT_EQ(a, a_before);
   EXPECT_EQ(b, b_before);
 }
 
 TEST_P(EachStep, SaysHowLongItTook) {
   const vector a(1000, 1);
-  const float milliseconds = process(which(), a, a, 256).total_ms;
+  const float milliseconds = process(version(), a, a, 256).total_ms;
   EXPECT_GT(milliseconds, 0.0F);
   EXPECT_LT(milliseconds, 60'000.0F);
 }
@@ -163,28 +163,28 @@ TEST_P(EachStep, SaysHowLongItTook) {
 TEST_P(EachStep, GivesTheSameInChunksOfAnySize) {
   const vector a = lab::random_ints(6000, 3, 0, 1 << 20), b = lab::random_ints(6000, 4, 0, 1 << 20);
   for (const std::size_t chunk : {256, 512, 1024, 2816, 3072, 5888, 6144})
-    EXPECT_TRUE(is_right(which(), a, b, chunk)) << "chunk " << chunk;
+    EXPECT_TRUE(is_right(version(), a, b, chunk)) << "chunk " << chunk;
 }
 
 // --- refusals ------------------------------------------------------------------------------------
 
 TEST_P(EachStep, RefusesVectorsOfDifferentLengths) {
   const vector three(3, 1), four(4, 1), none;
-  EXPECT_THROW(process(which(), three, four, 256), lab::invalid_input);
-  EXPECT_THROW(process(which(), four, three, 256), lab::invalid_input);
-  EXPECT_THROW(process(which(), none, four, 256), lab::invalid_input);
+  EXPECT_THROW(process(version(), three, four, 256), lab::invalid_input);
+  EXPECT_THROW(process(version(), four, three, 256), lab::invalid_input);
+  EXPECT_THROW(process(version(), none, four, 256), lab::invalid_input);
 }
 
 TEST_P(EachStep, RefusesAChunkThatTearsGroupsApart) {
   const vector a(1000, 1);
   for (const std::size_t chunk : {0, 1, 255, 257, 1000})
-    EXPECT_THROW(process(which(), a, a, chunk), lab::invalid_input) << chunk;
-  EXPECT_TRUE(is_right(which(), a, a, 256));  // and works again afterwards
+    EXPECT_THROW(process(version(), a, a, chunk), lab::invalid_input) << chunk;
+  EXPECT_TRUE(is_right(version(), a, a, 256));  // and works again afterwards
 }
 
 FAULT_TEST_P(EachStep, ReportsEveryCallThatFails) {
   const vector a = lab::random_ints(1000, 1, 0, 99), b = lab::random_ints(1000, 2, 0, 99);
-  expect_failures_reported([&] { return process(which(), a, b, 256).c; }, a, b);
+  expect_failures_reported([&] { return process(version(), a, b, 256).c; }, a, b);
 }
 
 TEST_P(EachStep, IsExactAtTheProgramsSize) {
@@ -192,7 +192,7 @@ TEST_P(EachStep, IsExactAtTheProgramsSize) {
     const vector a = lab::random_ints(1009 * kGroup, 1, 0, 1 << 20),
                  b = lab::random_ints(1009 * kGroup, 2, 5, 1 << 19);
     const auto result =
-        process(which(), repeated(a, kDefaultSize), repeated(b, kDefaultSize), kDefaultChunk);
+        process(version(), repeated(a, kDefaultSize), repeated(b, kDefaultSize), kDefaultChunk);
     return matches(lab::compare_exact(result.c, repeated(reference(a, b), kDefaultSize)));
   });
 }

@@ -54,9 +54,9 @@ constexpr named_step kSteps[] = {{step::thread_per_device, "thread_per_device"},
                                  {step::one_thread, "one_thread"},
                                  {step::staged, "staged"}};
 
-::testing::AssertionResult is_exact(step which, const vector& a, const vector& b,
+::testing::AssertionResult is_exact(step version, const vector& a, const vector& b,
                                     const shares& speeds = {}) {
-  return matches(lab::compare(dot(which, a, b, speeds).value, reference(a, b), lab::tolerance{}));
+  return matches(lab::compare(dot(version, a, b, speeds).value, reference(a, b), lab::tolerance{}));
 }
 
 // --- who does the work ---------------------------------------------------------------------------
@@ -88,9 +88,10 @@ REQUIRED_WORK(AKernelOnEveryDevice) {
   CUDA_CHECK(cudaGetDeviceCount(&devices));
   const auto count = static_cast<std::size_t>(devices);
   const vector a = whole_numbers(60'011, 1, -9, 14), b = whole_numbers(60'011, 2, -4, 5);
-  for (const auto& [which, name] : kSteps) {
-    const bool one = which == step::one_thread;
-    const lab::testing::work done = work_of([&, which = which] { return is_exact(which, a, b); });
+  for (const auto& [version, name] : kSteps) {
+    const bool one = version == step::one_thread;
+    const lab::testing::work done =
+        work_of([&, version = version] { return is_exact(version, a, b); });
     EXPECT_TRUE(as_required(done, {.threads = 1024,
                                    .blocks = 4,
                                    .kernels = count,
@@ -109,8 +110,8 @@ REQUIRED_WORK(AKernelOnEveryDevice) {
     } else {
       EXPECT_GE(done.host_threads, count) << name;
     }
-    EXPECT_TRUE(at_other_sizes([which = which](std::size_t n) {
-      return is_exact(which, whole_numbers(n, 1, 1, 4), whole_numbers(n, 2, 1, 4));
+    EXPECT_TRUE(at_other_sizes([version = version](std::size_t n) {
+      return is_exact(version, whole_numbers(n, 1, 1, 4), whole_numbers(n, 2, 1, 4));
     })) << name;
   }
 }
@@ -188,22 +189,22 @@ INSTANTIATE_TEST_SUITE_P(Steps, Dot,
                          lab::testing::by_step_and{"_n"});
 
 TEST_P(Dot, IsExactOnOneTwoThreeAndAllDevices) {
-  const auto& [which, n] = GetParam();
+  const auto& [version, n] = GetParam();
   // At most 33 * 1024 + 1 products of at most 14 * 29: below 2^24 in every order.
   const vector a = whole_numbers(n, n + 1, -9, 14), b = whole_numbers(n, n + 2, 1, 29);
-  EXPECT_TRUE(is_exact(which.value, a, b));
+  EXPECT_TRUE(is_exact(version.value, a, b));
   for (std::size_t devices = 1; devices <= static_cast<std::size_t>(lab::device_count()); ++devices)
-    EXPECT_TRUE(is_exact(which.value, a, b, shares(devices, 1.0))) << devices << " devices";
+    EXPECT_TRUE(is_exact(version.value, a, b, shares(devices, 1.0))) << devices << " devices";
 }
 
 TEST_P(Dot, IsWithinTheBoundForRandomNumbersAndUnevenSpeeds) {
-  const auto& [which, n] = GetParam();
+  const auto& [version, n] = GetParam();
   const vector a = lab::random_floats(n, n + 3, -1, 1);
   const vector b = lab::random_floats(n, n + 4, -100, 300);
   shares speeds;
   for (int device = 0; device < lab::device_count(); ++device) {
     speeds.push_back(1.5 * device + 0.25);
-    EXPECT_TRUE(matches(lab::compare(dot(which.value, a, b, speeds).value, reference(a, b),
+    EXPECT_TRUE(matches(lab::compare(dot(version.value, a, b, speeds).value, reference(a, b),
                                      {.absolute = error_bound(a, b)})))
         << speeds.size() << " devices";
   }
@@ -211,7 +212,7 @@ TEST_P(Dot, IsWithinTheBoundForRandomNumbersAndUnevenSpeeds) {
 
 class EachStep : public lab::testing::each_step<named_step> {
  protected:
-  float sum(const vector& a, const vector& b) const { return dot(which(), a, b).value; }
+  float sum(const vector& a, const vector& b) const { return dot(version(), a, b).value; }
   double bound(const vector& a, const vector& b) const { return error_bound(a, b); }
   static std::size_t most() { return 1'000'007; }
   // The CPU device has 16 MiB for each device here: see full_device.hpp.
@@ -233,13 +234,13 @@ TEST_P(EachStep, RefusesMoreSharesThanDevices) {
   const std::string devices =
       std::to_string(lab::device_count()) + (lab::device_count() == 1 ? " device" : " devices");
   try {
-    dot(which(), ones, ones, too_many);
+    dot(version(), ones, ones, too_many);
     ADD_FAILURE() << too_many.size() << " shares were accepted, with " << devices;
   } catch (const lab::invalid_input& refusal) {
     EXPECT_NE(std::string(refusal.what()).find("only " + devices), std::string::npos)
         << refusal.what();
   }
-  EXPECT_THROW(dot(which(), ones, ones, shares{-1}), lab::invalid_input);
+  EXPECT_THROW(dot(version(), ones, ones, shares{-1}), lab::invalid_input);
 }
 
 TEST_P(EachStep, EveryDeviceCanDoItAlone) {
@@ -247,7 +248,7 @@ TEST_P(EachStep, EveryDeviceCanDoItAlone) {
   for (int device = 0; device < lab::device_count(); ++device) {
     shares alone(static_cast<std::size_t>(device) + 1, 0.0);
     alone.back() = 1;
-    EXPECT_TRUE(is_exact(which(), a, b, alone)) << "device " << device;
+    EXPECT_TRUE(is_exact(version(), a, b, alone)) << "device " << device;
   }
 }
 
@@ -259,25 +260,27 @@ TEST_P(EachStep, ReadsNothingBehindTheEndInItsLastRound) {
   for (const std::size_t n : {3 * stride, 3 * stride + 1, 4 * stride - 1, 4 * stride,
                               4 * stride + 1, 7 * stride, 8 * stride - 1})
     EXPECT_TRUE(
-        is_exact(which(), whole_numbers(n, 1, -3, 4), whole_numbers(n, 2, -1, 1), shares{1}))
+        is_exact(version(), whole_numbers(n, 1, -3, 4), whole_numbers(n, 2, -1, 1), shares{1}))
         << n << " elements";
 }
 
 TEST_P(EachStep, SaysHowLongItTook) {
   const vector ones(100'000, 1.0F);
-  const auto result = dot(which(), ones, ones);
+  const auto result = dot(version(), ones, ones);
   EXPECT_GT(result.kernel_ms, 0.0F);
   EXPECT_GT(result.total_ms, 0.9F * result.kernel_ms);  // the clocks may differ a little
   EXPECT_LT(result.total_ms, 60'000.0F);
 }
 
-TEST_P(EachStep, NothingTakesNoTimeOnAnyDevice) { EXPECT_EQ(dot(which(), {}, {}).kernel_ms, 0.0F); }
+TEST_P(EachStep, NothingTakesNoTimeOnAnyDevice) {
+  EXPECT_EQ(dot(version(), {}, {}).kernel_ms, 0.0F);
+}
 
 TEST_P(EachStep, KeepsTheCurrentDevice) {
   const vector ones(1000, 1.0F);
   for (int device = 0; device < lab::device_count(); ++device) {
     const on_device here(device);
-    EXPECT_EQ(dot(which(), ones, ones).value, 1000.0F);
+    EXPECT_EQ(dot(version(), ones, ones).value, 1000.0F);
     EXPECT_EQ(current_device(), device);
   }
 }
@@ -293,12 +296,12 @@ TEST_P(InDeviceMemory, GivesEveryDeviceItsPartAndCarriesItsErrorToTheCaller) {
   const auto devices = static_cast<std::size_t>(lab::device_count());
   const std::size_t n = lab::testing::size_that_fits_once() * devices;
   const vector a(n, 1.0F), b(n, 1.0F);
-  EXPECT_EQ(dot(which(), vector(100, 1.0F), vector(100, 1.0F)).value, 100.0F);
+  EXPECT_EQ(dot(version(), vector(100, 1.0F), vector(100, 1.0F)).value, 100.0F);
   for (int device = 0; device < lab::device_count(); ++device) {
     const full_device full(device);
     const on_device here(lab::device_count() - 1 - device);
     try {
-      dot(which(), a, b);
+      dot(version(), a, b);
       ADD_FAILURE() << "device " << device << " has no room for its part: who worked on it?";
     } catch (const lab::cuda_error& error) {
       EXPECT_EQ(error.code(), cudaErrorMemoryAllocation) << error.what();
@@ -306,7 +309,7 @@ TEST_P(InDeviceMemory, GivesEveryDeviceItsPartAndCarriesItsErrorToTheCaller) {
     EXPECT_EQ(current_device(), lab::device_count() - 1 - device) << "after the exception";
     EXPECT_EQ(cudaGetLastError(), cudaSuccess);
   }
-  EXPECT_EQ(dot(which(), vector(100, 1.0F), vector(100, 1.0F)).value, 100.0F) << "afterwards";
+  EXPECT_EQ(dot(version(), vector(100, 1.0F), vector(100, 1.0F)).value, 100.0F) << "afterwards";
 }
 
 TEST_P(InDeviceMemory, LeavesDevicesWithoutAShareAlone) {
@@ -314,16 +317,16 @@ TEST_P(InDeviceMemory, LeavesDevicesWithoutAShareAlone) {
   const std::size_t n = lab::testing::size_that_fits_once();
   const vector a(n, 1.0F), b(n, 1.0F);
   const shares first{1, 0}, second{0, 1};
-  EXPECT_EQ(dot(which(), vector(100, 1.0F), vector(100, 1.0F)).value, 100.0F);
+  EXPECT_EQ(dot(version(), vector(100, 1.0F), vector(100, 1.0F)).value, 100.0F);
   {
     const full_device full(1);
-    EXPECT_EQ(dot(which(), a, b, first).value, static_cast<float>(n));
-    EXPECT_THROW(dot(which(), a, b, second), lab::cuda_error);
+    EXPECT_EQ(dot(version(), a, b, first).value, static_cast<float>(n));
+    EXPECT_THROW(dot(version(), a, b, second), lab::cuda_error);
   }
   {
     const full_device full(0);
-    EXPECT_EQ(dot(which(), a, b, second).value, static_cast<float>(n));
-    EXPECT_THROW(dot(which(), a, b, first), lab::cuda_error);
+    EXPECT_EQ(dot(version(), a, b, second).value, static_cast<float>(n));
+    EXPECT_THROW(dot(version(), a, b, first), lab::cuda_error);
   }
 }
 
@@ -336,15 +339,15 @@ lab::pinned_buffer<float> pinned(const vector& values) {
   return buffer;
 }
 
-::testing::AssertionResult is_exact_from_pinned_memory(step which) {
+::testing::AssertionResult is_exact_from_pinned_memory(step version) {
   const vector a = whole_numbers(3001, 7, -9, 14), b = whole_numbers(3001, 8, 1, 29);
   const auto pinned_a = pinned(a), pinned_b = pinned(b);
-  return matches(lab::compare(dot(which, pinned_a.span(), pinned_b.span()).value, reference(a, b),
+  return matches(lab::compare(dot(version, pinned_a.span(), pinned_b.span()).value, reference(a, b),
                               lab::tolerance{}));
 }
 
 TEST_P(EachStep, MultipliesVectorsInPinnedMemory) {
-  EXPECT_TRUE(is_exact_from_pinned_memory(which()));
+  EXPECT_TRUE(is_exact_from_pinned_memory(version()));
 }
 
 #ifdef __CPU_DEVICE__
@@ -372,19 +375,20 @@ TEST_P(Late, TheKernelComesAfterTheCopiesFromPinnedMemory) {
 TEST_P(Late, AThreadPerDeviceOrTheCallersDoesTheWork) {
   // The CPU device does what was put off in the thread that waits for it. Here that is a note in
   // the default stream, which the first copy or memset on device 0 has to wait for.
-  std::thread::id who;
+  std::thread::id thread_id;
   const finish_before_the_end finish;
   const auto note = [](void* to) {
     *static_cast<std::thread::id*>(to) = std::this_thread::get_id();
   };
-  ASSERT_EQ(cudaLaunchHostFunc(nullptr, note, &who), cudaSuccess);
+  ASSERT_EQ(cudaLaunchHostFunc(nullptr, note, &thread_id), cudaSuccess);
   const vector ones(1000, 1.0F);
   EXPECT_EQ(dot(GetParam().value, ones, ones).value, 1000.0F);
-  ASSERT_NE(who, std::thread::id()) << "nobody has used device 0";
+  ASSERT_NE(thread_id, std::thread::id()) << "nobody has used device 0";
   if (GetParam().value == step::one_thread) {
-    EXPECT_EQ(who, std::this_thread::get_id()) << "a thread was started: this step needs none";
+    EXPECT_EQ(thread_id, std::this_thread::get_id())
+        << "a thread was started: this step needs none";
   } else if (GetParam().value == step::thread_per_device) {  // staged: perhaps for its memory
-    EXPECT_NE(who, std::this_thread::get_id()) << "device 0 has no thread of its own";
+    EXPECT_NE(thread_id, std::this_thread::get_id()) << "device 0 has no thread of its own";
   }
 }
 

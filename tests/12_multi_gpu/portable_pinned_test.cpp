@@ -43,8 +43,8 @@ using lab::testing::work_of;
 using vector = std::vector<float>;
 
 struct named_version {
-  step which;
-  pinning how;
+  step chosen_step;
+  pinning mode;
   const char* name;
 };
 constexpr named_version kVersions[] = {
@@ -55,8 +55,8 @@ constexpr named_version kVersions[] = {
 
 ::testing::AssertionResult is_exact(const named_version& version, const vector& a, const vector& b,
                                     int devices = 0) {
-  return matches(lab::compare(dot(version.which, version.how, a, b, devices).value, reference(a, b),
-                              lab::tolerance{}));
+  return matches(lab::compare(dot(version.chosen_step, version.mode, a, b, devices).value,
+                              reference(a, b), lab::tolerance{}));
 }
 
 /// How many elements device k of `devices` has to get, of n.
@@ -72,7 +72,7 @@ REQUIRED_WORK(AKernelOnEveryDevice) {
   const auto count = static_cast<std::size_t>(devices);
   const vector a = whole_numbers(60'011, 1, -9, 14), b = whole_numbers(60'011, 2, -4, 5);
   for (const named_version& version : kVersions) {
-    const bool copies = version.which == step::copies;
+    const bool copies = version.chosen_step == step::copies;
     lab::testing::required what{.threads = 1024,
                                 .blocks = 4,
                                 .kernels = count,
@@ -131,7 +131,7 @@ TEST_P(Dot, IsWithinTheBoundForRandomNumbers) {
   const vector a = lab::random_floats(n, n + 3, -1, 1);
   const vector b = lab::random_floats(n, n + 4, -100, 300);
   for (int devices = 0; devices <= lab::device_count(); ++devices)
-    EXPECT_TRUE(matches(lab::compare(dot(version.which, version.how, a, b, devices).value,
+    EXPECT_TRUE(matches(lab::compare(dot(version.chosen_step, version.mode, a, b, devices).value,
                                      reference(a, b), {.absolute = error_bound(a, b)})))
         << devices << " devices";
 }
@@ -139,7 +139,7 @@ TEST_P(Dot, IsWithinTheBoundForRandomNumbers) {
 class EachStep : public ::testing::TestWithParam<named_version> {
  protected:
   lab::portable_pinned::result run(const vector& a, const vector& b, int devices = 0) const {
-    return dot(GetParam().which, GetParam().how, a, b, devices);
+    return dot(GetParam().chosen_step, GetParam().mode, a, b, devices);
   }
   float sum(const vector& a, const vector& b) const { return run(a, b).value; }
   double bound(const vector& a, const vector& b) const { return error_bound(a, b); }
@@ -214,12 +214,12 @@ TEST_P(EachStep, TheMemoryIsPinnedAndMappedForEveryDeviceWhoeverAllocatedIt) {
       EXPECT_TRUE(seen.pinned) << "allocated on device " << owner;
       EXPECT_NE(seen.flags & cudaHostAllocMapped, 0U);
       EXPECT_NE(seen.flags & cudaHostAllocWriteCombined, 0U);
-      if (GetParam().how == pinning::all_devices) {
+      if (GetParam().mode == pinning::all_devices) {
         EXPECT_NE(seen.flags & cudaHostAllocPortable, 0U)
             << "pinned for all devices is what was asked for";
       }
 #ifdef __CPU_DEVICE__  // a GPU's driver may say more than it was asked for
-      if (GetParam().how == pinning::one_device) {
+      if (GetParam().mode == pinning::one_device) {
         EXPECT_EQ(seen.flags & cudaHostAllocPortable, 0U);
       }
       EXPECT_TRUE(seen.same_address);
@@ -248,7 +248,7 @@ TEST_P(EachStep, OnlyTheCopiesNeedRoomOnTheDevices) {
   for (int device = 0; device < lab::device_count(); ++device) {
     const full_device full(device);
     const on_device here(lab::device_count() - 1 - device);
-    if (GetParam().which == step::zero_copy) {
+    if (GetParam().chosen_step == step::zero_copy) {
       EXPECT_EQ(run(a, b).value, 10.0F) << "device " << device << " is full";
     } else {
       try {
@@ -290,7 +290,7 @@ REQUIRED_WORK(AHostThreadForEachDeviceWhereNothingIsCopied) {
     std::set<std::size_t> host_threads;
     const lab::testing::work done = work_of([&] { return is_exact(version, ones, ones); });
     for (const auto& kernel : done.kernels) host_threads.insert(kernel.host_thread);
-    EXPECT_EQ(host_threads.size(), version.which == step::copies ? 1 : devices)
+    EXPECT_EQ(host_threads.size(), version.chosen_step == step::copies ? 1 : devices)
         << version.name << ": host threads that launch kernels";
   }
 }
@@ -299,7 +299,7 @@ TEST_P(Late, TheTotalIncludesTheKernels) {
   // Large enough for the time of a kernel to be more than that of all else, in any stream. (Here
   // events and the host have the same clock.)
   const vector a = whole_numbers(300'007, 1, -3, 4), b = whole_numbers(300'007, 2, -1, 1);
-  const auto result = dot(GetParam().which, GetParam().how, a, b);
+  const auto result = dot(GetParam().chosen_step, GetParam().mode, a, b);
   for (const device_report& device : result.devices)
     EXPECT_GT(result.total_ms, device.kernel_ms) << "the clock stopped before the sum was there";
 }

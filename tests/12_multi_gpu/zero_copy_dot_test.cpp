@@ -42,28 +42,29 @@ using named_step = lab::testing::named<step>;
 constexpr named_step kSteps[] = {
     {step::copies, "copies"}, {step::zero_copy, "zero_copy"}, {step::staged, "staged"}};
 
-::testing::AssertionResult is_exact(step which, const vector& a, const vector& b) {
-  return matches(lab::compare(dot(which, a, b).value, reference(a, b), lab::tolerance{}));
+::testing::AssertionResult is_exact(step version, const vector& a, const vector& b) {
+  return matches(lab::compare(dot(version, a, b).value, reference(a, b), lab::tolerance{}));
 }
 
 // --- who does the work ---------------------------------------------------------------------------
 
 REQUIRED_WORK(VectorsWhereTheStepWantsThem) {
   const vector a = whole_numbers(20'011, 1, -9, 14), b = whole_numbers(20'011, 2, -4, 5);
-  for (const auto& [which, name] : kSteps) {
-    const bool zero_copy = which == step::zero_copy;
+  for (const auto& [version, name] : kSteps) {
+    const bool zero_copy = version == step::zero_copy;
     lab::testing::required what{.threads = 1024,
                                 .blocks = 4,
                                 .reads = 2 * bytes_of(a),
                                 .shared_memory = true,
                                 .sectors = lab::testing::kNeighbours};
-    if (which != step::copies) what.calls = {"cudaHostAlloc|cudaMallocHost|cudaHostRegister"};
-    const lab::testing::work done = work_of([&, which = which] { return is_exact(which, a, b); });
+    if (version != step::copies) what.calls = {"cudaHostAlloc|cudaMallocHost|cudaHostRegister"};
+    const lab::testing::work done =
+        work_of([&, version = version] { return is_exact(version, a, b); });
     EXPECT_TRUE(as_required(done, what)) << name;
     const std::uint64_t copied = done.bytes_copied(cudaMemcpyHostToDevice);
     EXPECT_EQ(copied, zero_copy ? 0 : 2 * bytes_of(a)) << name << ": bytes copied to the device";
-    EXPECT_TRUE(at_other_sizes([which = which](std::size_t n) {
-      return is_exact(which, whole_numbers(n, 1, 1, 4), whole_numbers(n, 2, 1, 4));
+    EXPECT_TRUE(at_other_sizes([version = version](std::size_t n) {
+      return is_exact(version, whole_numbers(n, 1, 1, 4), whole_numbers(n, 2, 1, 4));
     })) << name;
   }
 }
@@ -97,23 +98,23 @@ INSTANTIATE_TEST_SUITE_P(
     lab::testing::by_step_and{"_n"});
 
 TEST_P(Dot, IsExactForWholeNumbers) {
-  const auto& [which, n] = GetParam();
+  const auto& [version, n] = GetParam();
   // At most 33 * 1024 products of at most 14 * 29: below 2^24 in every order.
   EXPECT_TRUE(
-      is_exact(which.value, whole_numbers(n, n + 1, -9, 14), whole_numbers(n, n + 2, 1, 29)));
+      is_exact(version.value, whole_numbers(n, n + 1, -9, 14), whole_numbers(n, n + 2, 1, 29)));
 }
 
 TEST_P(Dot, IsWithinTheBoundForRandomNumbers) {
-  const auto& [which, n] = GetParam();
+  const auto& [version, n] = GetParam();
   const vector a = lab::random_floats(n, n + 3, -1, 1);
   const vector b = lab::random_floats(n, n + 4, -100, 300);
-  EXPECT_TRUE(matches(lab::compare(dot(which.value, a, b).value, reference(a, b),
+  EXPECT_TRUE(matches(lab::compare(dot(version.value, a, b).value, reference(a, b),
                                    {.absolute = error_bound(a, b)})));
 }
 
 class EachStep : public lab::testing::each_step<named_step> {
  protected:
-  float sum(const vector& a, const vector& b) const { return dot(which(), a, b).value; }
+  float sum(const vector& a, const vector& b) const { return dot(version(), a, b).value; }
   double bound(const vector& a, const vector& b) const { return error_bound(a, b); }
   static std::size_t most() { return 1'000'007; }
   // The CPU device has 16 MiB here (full_device.hpp), pinned memory included.
@@ -131,8 +132,8 @@ namespace {
 
 TEST_P(EachStep, ReadsBothVectorsAlsoBesideAZero) {
   const float infinity = std::numeric_limits<float>::infinity();  // and 0 * infinity is no number
-  EXPECT_TRUE(std::isnan(dot(which(), vector{1, 0}, vector{1, infinity}).value));
-  EXPECT_TRUE(std::isnan(dot(which(), vector{1, infinity}, vector{1, 0}).value));
+  EXPECT_TRUE(std::isnan(dot(version(), vector{1, 0}, vector{1, infinity}).value));
+  EXPECT_TRUE(std::isnan(dot(version(), vector{1, infinity}, vector{1, 0}).value));
 }
 
 TEST_P(EachStep, ReadsNothingBehindTheEndInItsLastRound) {
@@ -142,13 +143,13 @@ TEST_P(EachStep, ReadsNothingBehindTheEndInItsLastRound) {
       std::size_t{4} * 256 * lab::device_limit(cudaDevAttrMultiProcessorCount);
   for (const std::size_t n : {3 * stride, 3 * stride + 1, 4 * stride - 1, 4 * stride,
                               4 * stride + 1, 7 * stride, 8 * stride - 1})
-    EXPECT_TRUE(is_exact(which(), whole_numbers(n, 1, -3, 4), whole_numbers(n, 2, -1, 1)))
+    EXPECT_TRUE(is_exact(version(), whole_numbers(n, 1, -3, 4), whole_numbers(n, 2, -1, 1)))
         << n << " elements";
 }
 
 TEST_P(EachStep, SaysHowLongItTook) {
   const vector ones(100'000, 1.0F);
-  const auto result = dot(which(), ones, ones);
+  const auto result = dot(version(), ones, ones);
   EXPECT_GT(result.kernel_ms, 0.0F);
   // The kernel is a part of the whole; the two clocks of a GPU and a host may differ a little.
   EXPECT_GT(result.total_ms, 0.9F * result.kernel_ms);

@@ -70,7 +70,7 @@ plan tiles_of(int block_dim) { return {{}, block_dim}; }
 }
 
 constexpr op kOps[] = {op::none, op::transpose};
-std::string name_of(op which) { return which == op::none ? "none" : "transpose"; }
+std::string name_of(op operation) { return operation == op::none ? "none" : "transpose"; }
 
 // --- op(A) · B -----------------------------------------------------------------------------------
 
@@ -80,12 +80,12 @@ struct shape {
 // --- who does the work ---------------------------------------------------------------------------
 
 /// What both contracts do for square matrices of order n.
-lab::testing::work work_for(bool two_products, std::size_t n, const plan& how) {
+lab::testing::work work_for(bool two_products, std::size_t n, const plan& options) {
   const matrix a = whole_numbers(n, n, 1, -5, 3), b = whole_numbers(n, n, 2, -3, 2);
   return work_of([&] {
     return two_products
-               ? is_sum_times_product(sum_times_product(op::none, a, b, how).c, op::none, a, b)
-               : is_product(multiply(op::none, a, b, how).c, op::none, a, b);
+               ? is_sum_times_product(sum_times_product(op::none, a, b, options).c, op::none, a, b)
+               : is_product(multiply(op::none, a, b, options).c, op::none, a, b);
   });
 }
 
@@ -179,9 +179,9 @@ TEST_P(Shapes, IsWithinTheBoundForRealNumbers) {
   const bool turned = first == op::transpose;
   const matrix a = real_numbers(turned ? k : m, turned ? m : k, m + n);
   const matrix b = real_numbers(k, n, m + k);
-  EXPECT_TRUE(matches(
-      check(multiply(first, a, b, tiles_of(32)).c, m, n,
-            [&, which = first](std::size_t row) { return row_of_product(which, a, b, row); })));
+  EXPECT_TRUE(matches(check(
+      multiply(first, a, b, tiles_of(32)).c, m, n,
+      [&, operation = first](std::size_t row) { return row_of_product(operation, a, b, row); })));
 }
 
 TEST(Multiply, IsNotTheProductTheOtherWayRound) {
@@ -252,9 +252,10 @@ TEST_P(Squares, MultipliesSumAndProductExactly) {
 TEST_P(Squares, IsWithinTheBoundForRealNumbers) {
   const auto [first, n] = GetParam();
   const matrix a = real_numbers(n, n, n), b = real_numbers(n, n, n + 1);
-  EXPECT_TRUE(matches(check(
-      sum_times_product(first, a, b, tiles_of(64)).c, n, n,
-      [&, which = first](std::size_t row) { return row_of_sum_times_product(which, a, b, row); })));
+  EXPECT_TRUE(matches(check(sum_times_product(first, a, b, tiles_of(64)).c, n, n,
+                            [&, operation = first](std::size_t row) {
+                              return row_of_sum_times_product(operation, a, b, row);
+                            })));
 }
 
 TEST(SumTimesProduct, IsWhatOneGetsByHand) {
@@ -404,16 +405,16 @@ TEST_P(Shapes, AreMultipliedFromPinnedMemoryToo) {
   const bool turned = first == op::transpose;
   const matrix a = whole_numbers(turned ? k : m, turned ? m : k, m + n, -9, 14);
   const matrix b = whole_numbers(k, n, m + k, -20, 5);
-  const plan how{{}, 32, true};
-  EXPECT_TRUE(is_product(multiply(first, a, b, how).c, first, a, b));
-  EXPECT_TRUE(is_product(multiply(first, a, b, how).c, first, a, b)) << "once more";
+  const plan options{{}, 32, true};
+  EXPECT_TRUE(is_product(multiply(first, a, b, options).c, first, a, b));
+  EXPECT_TRUE(is_product(multiply(first, a, b, options).c, first, a, b)) << "once more";
 }
 
 TEST(Pinned, OneMatrixTwiceIsPinnedOnce) {
   const matrix a = whole_numbers(40, 40, 1, -5, 3);
-  const plan how{{}, 32, true};
-  EXPECT_TRUE(is_product(multiply(op::none, a, a, how).c, op::none, a, a));
-  EXPECT_TRUE(is_sum_times_product(sum_times_product(op::none, a, a, how).c, op::none, a, a));
+  const plan options{{}, 32, true};
+  EXPECT_TRUE(is_product(multiply(op::none, a, a, options).c, op::none, a, a));
+  EXPECT_TRUE(is_sum_times_product(sum_times_product(op::none, a, a, options).c, op::none, a, a));
 }
 
 FAULT_TEST(Errors, OfEveryCallAreReported) {

@@ -70,11 +70,11 @@ constexpr named_step kSteps[] = {{step::product, "product"},
 
 REQUIRED_WORK(OneCallOfCublas) {
   constexpr std::size_t kBytes = 40 * 40 * sizeof(float);
-  for (const auto& [which, name] : kSteps) {
-    const auto is_right = [which = which](std::size_t n) {
+  for (const auto& [version, name] : kSteps) {
+    const auto is_right = [version = version](std::size_t n) {
       const matrix left = whole_numbers(n, n, 0, 1, 1, 14), right = whole_numbers(n, n, 0, 2, 1, 5);
       const row_major l = left.view(), r = right.view();
-      return matches(check(multiply(which, 1, l, r, 0, l).c, which, 1, l, r, 0, l, true));
+      return matches(check(multiply(version, 1, l, r, 0, l).c, version, 1, l, r, 0, l, true));
     };
     const lab::testing::work done = work_of([&] { return is_right(40); });
     EXPECT_TRUE(as_required(done, {.kernels = 0,
@@ -96,12 +96,12 @@ struct shape {
 
 class Gemm : public ::testing::TestWithParam<std::tuple<named_step, shape>> {
  protected:
-  step which() const { return std::get<0>(GetParam()).value; }
+  step version() const { return std::get<0>(GetParam()).value; }
   shape size() const { return std::get<1>(GetParam()); }
-  std::size_t a_rows() const { return transposes_a(which()) ? size().k : size().m; }
-  std::size_t a_cols() const { return transposes_a(which()) ? size().m : size().k; }
-  std::size_t b_rows() const { return transposes_b(which()) ? size().n : size().k; }
-  std::size_t b_cols() const { return transposes_b(which()) ? size().k : size().n; }
+  std::size_t a_rows() const { return transposes_a(version()) ? size().k : size().m; }
+  std::size_t a_cols() const { return transposes_a(version()) ? size().m : size().k; }
+  std::size_t b_rows() const { return transposes_b(version()) ? size().n : size().k; }
+  std::size_t b_cols() const { return transposes_b(version()) ? size().k : size().n; }
 };
 
 INSTANTIATE_TEST_SUITE_P(
@@ -127,8 +127,8 @@ TEST_P(Gemm, IsExactForWholeNumbers) {
   const matrix b = whole_numbers(b_rows(), b_cols(), pad_b, n + 2, -5, 9);
   const matrix c = whole_numbers(m, n, pad_c, k + 3, -50, 90);
   // 257 products of at most 14 * 9, three times that, and 180: below 2^24.
-  EXPECT_TRUE(matches(check(multiply(which(), 3, a.view(), b.view(), -2, c.view()).c, which(), 3,
-                            a.view(), b.view(), -2, c.view(), true)));
+  EXPECT_TRUE(matches(check(multiply(version(), 3, a.view(), b.view(), -2, c.view()).c, version(),
+                            3, a.view(), b.view(), -2, c.view(), true)));
 }
 
 TEST_P(Gemm, IsWithinTheBoundForRandomNumbers) {
@@ -136,8 +136,8 @@ TEST_P(Gemm, IsWithinTheBoundForRandomNumbers) {
   const matrix a = random_numbers(a_rows(), a_cols(), pad_a, m + 4, -1, 2);
   const matrix b = random_numbers(b_rows(), b_cols(), pad_b, n + 5, -3, 1);
   const matrix c = random_numbers(m, n, pad_c, k + 6, -20, 10);
-  EXPECT_TRUE(matches(check(multiply(which(), 0.7F, a.view(), b.view(), 1.3F, c.view()).c, which(),
-                            0.7F, a.view(), b.view(), 1.3F, c.view())));
+  EXPECT_TRUE(matches(check(multiply(version(), 0.7F, a.view(), b.view(), 1.3F, c.view()).c,
+                            version(), 0.7F, a.view(), b.view(), 1.3F, c.view())));
 }
 
 TEST_P(Gemm, DoesNotReadTheOldCWhenBetaIsZero) {
@@ -145,7 +145,7 @@ TEST_P(Gemm, DoesNotReadTheOldCWhenBetaIsZero) {
   const matrix a = whole_numbers(a_rows(), a_cols(), pad_a, m + 7, 1, 5);
   const matrix b = whole_numbers(b_rows(), b_cols(), pad_b, n + 8, 1, 5);
   const matrix c(m, n, pad_c, vector(m * n, kNaN));
-  EXPECT_TRUE(matches(check(multiply(which(), 1, a.view(), b.view(), 0, c.view()).c, which(), 1,
+  EXPECT_TRUE(matches(check(multiply(version(), 1, a.view(), b.view(), 0, c.view()).c, version(), 1,
                             a.view(), b.view(), 0, c.view(), true)));
 }
 
@@ -182,10 +182,10 @@ class EachStep : public lab::testing::each_step<named_step> {
  protected:
   /// Views with the shapes that this step needs for m, n and k.
   row_major a(const vector& array, std::size_t m, std::size_t k) const {
-    return transposes_a(which()) ? row_major{array, k, m, m} : row_major{array, m, k, k};
+    return transposes_a(version()) ? row_major{array, k, m, m} : row_major{array, m, k, k};
   }
   row_major b(const vector& array, std::size_t k, std::size_t n) const {
-    return transposes_b(which()) ? row_major{array, n, k, k} : row_major{array, k, n, n};
+    return transposes_b(version()) ? row_major{array, n, k, k} : row_major{array, k, n, n};
   }
 };
 INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps), lab::testing::by_step);
@@ -196,8 +196,8 @@ TEST_P(EachStep, TakesScalarsOfEverySign) {
   const vector old = lab::testing::whole_numbers(5 * 3, 3, -50, 90);
   const row_major c{old, 5, 3, 3};
   for (const auto& [alpha, beta] : kScalars)
-    EXPECT_TRUE(matches(check(multiply(which(), alpha, a(left, 5, 7), b(right, 7, 3), beta, c).c,
-                              which(), alpha, a(left, 5, 7), b(right, 7, 3), beta, c, true)))
+    EXPECT_TRUE(matches(check(multiply(version(), alpha, a(left, 5, 7), b(right, 7, 3), beta, c).c,
+                              version(), alpha, a(left, 5, 7), b(right, 7, 3), beta, c, true)))
         << "alpha = " << alpha << ", beta = " << beta;
 }
 
@@ -208,40 +208,40 @@ TEST_P(EachStep, IsRightWhenTheCallIsRepeated) {
   const vector old = lab::testing::whole_numbers(5 * 3, 3, -50, 90);
   const row_major c{old, 5, 3, 3};
   const lab::repeated_timing samples(3);
-  EXPECT_TRUE(matches(check(multiply(which(), 1, a(left, 5, 7), b(right, 7, 3), 3, c).c, which(), 1,
-                            a(left, 5, 7), b(right, 7, 3), 3, c, true)));
+  EXPECT_TRUE(matches(check(multiply(version(), 1, a(left, 5, 7), b(right, 7, 3), 3, c).c,
+                            version(), 1, a(left, 5, 7), b(right, 7, 3), 3, c, true)));
 }
 
 TEST_P(EachStep, ScalesCWhereSumsHaveNoTerms) {
   const vector c = {1, 2, 3, 4, 5, 6};
-  EXPECT_EQ(multiply(which(), 7, a({}, 2, 0), b({}, 0, 2), 2, {c, 2, 2, 3}).c,
+  EXPECT_EQ(multiply(version(), 7, a({}, 2, 0), b({}, 0, 2), 2, {c, 2, 2, 3}).c,
             (vector{2, 4, 3, 8, 10, 6}));
   const vector nans = {kNaN, 2};
-  EXPECT_EQ(multiply(which(), 7, a({}, 1, 0), b({}, 0, 2), 0, {nans, 1, 2, 2}).c, (vector{0, 0}));
+  EXPECT_EQ(multiply(version(), 7, a({}, 1, 0), b({}, 0, 2), 0, {nans, 1, 2, 2}).c, (vector{0, 0}));
 }
 
 TEST_P(EachStep, HasAnEmptyResultWhereCIsEmpty) {
   const vector six(6, 1.0F);
-  EXPECT_TRUE(multiply(which(), 1, a({}, 0, 3), b(six, 3, 2), 0, {{}, 0, 2, 2}).c.empty());
-  EXPECT_TRUE(multiply(which(), 1, a(six, 2, 3), b({}, 3, 0), 0, {{}, 2, 0, 0}).c.empty());
-  EXPECT_TRUE(multiply(which(), 1, a({}, 0, 0), b({}, 0, 0), 0, {{}, 0, 0, 0}).c.empty());
+  EXPECT_TRUE(multiply(version(), 1, a({}, 0, 3), b(six, 3, 2), 0, {{}, 0, 2, 2}).c.empty());
+  EXPECT_TRUE(multiply(version(), 1, a(six, 2, 3), b({}, 3, 0), 0, {{}, 2, 0, 0}).c.empty());
+  EXPECT_TRUE(multiply(version(), 1, a({}, 0, 0), b({}, 0, 0), 0, {{}, 0, 0, 0}).c.empty());
 }
 
 TEST_P(EachStep, ForgetsThePreviousCall) {
   const vector six(6, 1.0F), four(4, 9.0F);
   for (const float alpha : {1.0F, 2.0F, 1.0F})
-    EXPECT_EQ(multiply(which(), alpha, a(six, 2, 3), b(six, 3, 2), 0, {four, 2, 2, 2}).c,
+    EXPECT_EQ(multiply(version(), alpha, a(six, 2, 3), b(six, 3, 2), 0, {four, 2, 2, 2}).c,
               vector(4, 3 * alpha));
 }
 
 TEST_P(EachStep, RefusesShapesThatDoNotFit) {
   const vector many(64, 1.0F);
   const row_major c{many, 2, 4, 4};
-  EXPECT_NO_THROW(multiply(which(), 1, a(many, 2, 3), b(many, 3, 4), 0, c));
-  EXPECT_THROW(multiply(which(), 1, a(many, 3, 3), b(many, 3, 4), 0, c), lab::invalid_input);
-  EXPECT_THROW(multiply(which(), 1, a(many, 2, 3), b(many, 3, 5), 0, c), lab::invalid_input);
-  EXPECT_THROW(multiply(which(), 1, a(many, 2, 3), b(many, 4, 4), 0, c), lab::invalid_input);
-  EXPECT_THROW(multiply(which(), 1, a(many, 2, 3), b(many, 3, 4), 0, {many, 4, 2, 2}),
+  EXPECT_NO_THROW(multiply(version(), 1, a(many, 2, 3), b(many, 3, 4), 0, c));
+  EXPECT_THROW(multiply(version(), 1, a(many, 3, 3), b(many, 3, 4), 0, c), lab::invalid_input);
+  EXPECT_THROW(multiply(version(), 1, a(many, 2, 3), b(many, 3, 5), 0, c), lab::invalid_input);
+  EXPECT_THROW(multiply(version(), 1, a(many, 2, 3), b(many, 4, 4), 0, c), lab::invalid_input);
+  EXPECT_THROW(multiply(version(), 1, a(many, 2, 3), b(many, 3, 4), 0, {many, 4, 2, 2}),
                lab::invalid_input);
 }
 
@@ -252,7 +252,7 @@ TEST_P(EachStep, RefusesPitchesShorterThanARow) {
     row_major one = fits_a, two = fits_b, three = fits_c;
     row_major& bad = which_one == 0 ? one : which_one == 1 ? two : three;
     bad.pitch = bad.cols - 1;
-    EXPECT_THROW(multiply(which(), 1, one, two, 0, three), lab::invalid_input);
+    EXPECT_THROW(multiply(version(), 1, one, two, 0, three), lab::invalid_input);
   }
 }
 
@@ -264,27 +264,27 @@ TEST_P(EachStep, RefusesDataThatIsTooShort) {
     row_major& bad = which_one == 0 ? one : which_one == 1 ? two : three;
     const std::size_t needed = (bad.rows - 1) * bad.pitch + bad.cols;
     bad.data = bad.data.first(needed);
-    EXPECT_NO_THROW(multiply(which(), 1, one, two, 0, three));
+    EXPECT_NO_THROW(multiply(version(), 1, one, two, 0, three));
     bad.data = bad.data.first(needed - 1);
-    EXPECT_THROW(multiply(which(), 1, one, two, 0, three), lab::invalid_input);
+    EXPECT_THROW(multiply(version(), 1, one, two, 0, three), lab::invalid_input);
   }
 }
 
 TEST_P(EachStep, RefusesMoreThanAnIntCanCount) {
   const std::size_t many = std::size_t{1} << 32;  // as an int it would be 0
-  EXPECT_THROW(multiply(which(), 1, {{}, 0, 0, many}, {{}, 0, 0, 0}, 0, {{}, 0, 0, 0}),
+  EXPECT_THROW(multiply(version(), 1, {{}, 0, 0, many}, {{}, 0, 0, 0}, 0, {{}, 0, 0, 0}),
                lab::invalid_input);
 }
 
 TEST_P(EachStep, TakesAsManyRowsAsAnIntCanCount) {
   const std::size_t many = std::numeric_limits<int>::max();  // of no columns: nothing is stored
-  EXPECT_TRUE(multiply(which(), 1, a({}, many, 0), b({}, 0, 0), 0, {{}, many, 0, 0}).c.empty());
+  EXPECT_TRUE(multiply(version(), 1, a({}, many, 0), b({}, 0, 0), 0, {{}, many, 0, 0}).c.empty());
 }
 
 TEST_P(EachStep, SaysHowLongItTook) {
   const vector six(6, 1.0F), four(4, 9.0F);
   const float milliseconds =
-      multiply(which(), 1, a(six, 2, 3), b(six, 3, 2), 0, {four, 2, 2, 2}).kernel_ms;
+      multiply(version(), 1, a(six, 2, 3), b(six, 3, 2), 0, {four, 2, 2, 2}).kernel_ms;
   EXPECT_GT(milliseconds, 0.0F);
   EXPECT_LT(milliseconds, 60'000.0F);
 }
@@ -294,7 +294,7 @@ FAULT_TEST_P(EachStep, ReportsEveryCallThatFails) {
   const vector c = lab::random_floats(6, 3, -1, 1);
   expect_failures_reported(
       [&] {
-        return multiply(which(), 3, a(left, 2, 4), b(right, 4, 3), -2, {c, 2, 3, 3}).c;
+        return multiply(version(), 3, a(left, 2, 4), b(right, 4, 3), -2, {c, 2, 3, 3}).c;
       },
       left, right, c);
 }
@@ -306,8 +306,8 @@ TEST_P(EachStep, IsExactAtTheProgramsSize) {
     };
     const matrix left = square(1), right = square(2), old = square(3);
     // 500 products of at most 14 * 14, three times that, and 28: below 2^24.
-    return matches(check(multiply(which(), 3, left.view(), right.view(), -2, old.view()).c, which(),
-                         3, left.view(), right.view(), -2, old.view(), true));
+    return matches(check(multiply(version(), 3, left.view(), right.view(), -2, old.view()).c,
+                         version(), 3, left.view(), right.view(), -2, old.view(), true));
   });
 }
 

@@ -42,26 +42,26 @@ constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 using named_step = lab::testing::named<step>;
 constexpr named_step kSteps[] = {{step::normal, "normal"}, {step::transposed, "transposed"}};
 
-std::size_t x_length(step which, std::size_t rows, std::size_t cols) {
-  return which == step::normal ? cols : rows;
+std::size_t x_length(step version, std::size_t rows, std::size_t cols) {
+  return version == step::normal ? cols : rows;
 }
-std::size_t y_length(step which, std::size_t rows, std::size_t cols) {
-  return which == step::normal ? rows : cols;
+std::size_t y_length(step version, std::size_t rows, std::size_t cols) {
+  return version == step::normal ? rows : cols;
 }
 
 // --- who does the work ---------------------------------------------------------------------------
 
 REQUIRED_WORK(OneCallOfCublas) {
   const vector a = whole_numbers(40 * 70, 1, 1, 14);
-  for (const auto& [which, name] : kSteps) {
-    const auto is_right = [&, which = which](std::size_t rows, std::size_t cols) {
-      const vector x = whole_numbers(x_length(which, rows, cols), 2, 1, 14);
-      const vector y(y_length(which, rows, cols), 1);
+  for (const auto& [version, name] : kSteps) {
+    const auto is_right = [&, version = version](std::size_t rows, std::size_t cols) {
+      const vector x = whole_numbers(x_length(version, rows, cols), 2, 1, 14);
+      const vector y(y_length(version, rows, cols), 1);
       const row_major m{a, rows, cols, 70};
-      return matches(lab::compare_exact(multiply(which, 2, m, x, 3, y).y,
-                                        reference(which, 2, m, x, 3, y).value));
+      return matches(lab::compare_exact(multiply(version, 2, m, x, 3, y).y,
+                                        reference(version, 2, m, x, 3, y).value));
     };
-    const std::size_t x = x_length(which, 40, 70), y = y_length(which, 40, 70);
+    const std::size_t x = x_length(version, 40, 70), y = y_length(version, 40, 70);
     const lab::testing::work done = work_of([&] { return is_right(40, 70); });
     EXPECT_TRUE(as_required(done, {.kernels = 0,
                                    .sent = bytes_of(a) + (x + y) * sizeof(float),
@@ -87,7 +87,7 @@ struct shape {
 
 class Gemv : public ::testing::TestWithParam<std::tuple<named_step, shape>> {
  protected:
-  step which() const { return std::get<0>(GetParam()).value; }
+  step version() const { return std::get<0>(GetParam()).value; }
   shape size() const { return std::get<1>(GetParam()); }
 };
 
@@ -108,32 +108,32 @@ INSTANTIATE_TEST_SUITE_P(
 TEST_P(Gemv, IsExactForWholeNumbers) {
   const auto [rows, cols, padding] = size();
   const vector a = padded(whole_numbers(rows * cols, rows + cols, -9, 14), rows, cols, padding);
-  const vector x = whole_numbers(x_length(which(), rows, cols), 2, -5, 9);
-  const vector y = whole_numbers(y_length(which(), rows, cols), 3, -50, 90);
+  const vector x = whole_numbers(x_length(version(), rows, cols), 2, -5, 9);
+  const vector y = whole_numbers(y_length(version(), rows, cols), 3, -50, 90);
   const row_major m{a, rows, cols, cols + padding};
   // 701 products of at most 14 * 9, three times that, and 180: below 2^24.
-  EXPECT_TRUE(matches(lab::compare_exact(multiply(which(), 3, m, x, -2, y).y,
-                                         reference(which(), 3, m, x, -2, y).value)));
+  EXPECT_TRUE(matches(lab::compare_exact(multiply(version(), 3, m, x, -2, y).y,
+                                         reference(version(), 3, m, x, -2, y).value)));
 }
 
 TEST_P(Gemv, IsWithinTheBoundForRandomNumbers) {
   const auto [rows, cols, padding] = size();
   const vector a = padded(lab::random_floats(rows * cols, rows * cols, -1, 2), rows, cols, padding);
-  const vector x = lab::random_floats(x_length(which(), rows, cols), 5, -2, 1);
-  const vector y = lab::random_floats(y_length(which(), rows, cols), 6, -30, 10);
+  const vector x = lab::random_floats(x_length(version(), rows, cols), 5, -2, 1);
+  const vector y = lab::random_floats(y_length(version(), rows, cols), 6, -30, 10);
   const row_major m{a, rows, cols, cols + padding};
-  EXPECT_TRUE(matches(
-      check(multiply(which(), 0.7F, m, x, 1.3F, y).y, reference(which(), 0.7F, m, x, 1.3F, y))));
+  EXPECT_TRUE(matches(check(multiply(version(), 0.7F, m, x, 1.3F, y).y,
+                            reference(version(), 0.7F, m, x, 1.3F, y))));
 }
 
 TEST_P(Gemv, DoesNotReadTheOldYWhenBetaIsZero) {
   const auto [rows, cols, padding] = size();
   const vector a = padded(whole_numbers(rows * cols, 7, 1, 5), rows, cols, padding);
-  const vector x = whole_numbers(x_length(which(), rows, cols), 8, 1, 5);
-  const vector y(y_length(which(), rows, cols), kNaN);
+  const vector x = whole_numbers(x_length(version(), rows, cols), 8, 1, 5);
+  const vector y(y_length(version(), rows, cols), kNaN);
   const row_major m{a, rows, cols, cols + padding};
-  EXPECT_TRUE(matches(lab::compare_exact(multiply(which(), 1, m, x, 0, y).y,
-                                         reference(which(), 1, m, x, 0, y).value)));
+  EXPECT_TRUE(matches(lab::compare_exact(multiply(version(), 1, m, x, 0, y).y,
+                                         reference(version(), 1, m, x, 0, y).value)));
 }
 
 // --- cases with a known result -------------------------------------------------------------------
@@ -157,121 +157,121 @@ INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps), lab::test
 
 TEST_P(EachStep, TakesScalarsOfEverySign) {
   const vector a = whole_numbers(5 * 7, 1, -9, 14);
-  const vector x = whole_numbers(x_length(which(), 5, 7), 2, -5, 9);
-  const vector y = whole_numbers(y_length(which(), 5, 7), 3, -50, 90);
+  const vector x = whole_numbers(x_length(version(), 5, 7), 2, -5, 9);
+  const vector y = whole_numbers(y_length(version(), 5, 7), 3, -50, 90);
   for (const auto& [alpha, beta] : kScalars)
     EXPECT_TRUE(
-        matches(lab::compare_exact(multiply(which(), alpha, {a, 5, 7, 7}, x, beta, y).y,
-                                   reference(which(), alpha, {a, 5, 7, 7}, x, beta, y).value)))
+        matches(lab::compare_exact(multiply(version(), alpha, {a, 5, 7, 7}, x, beta, y).y,
+                                   reference(version(), alpha, {a, 5, 7, 7}, x, beta, y).value)))
         << "alpha = " << alpha << ", beta = " << beta;
 }
 
 TEST_P(EachStep, KeepsWhatIsNoNumber) {
   const vector a = whole_numbers(3 * 4, 1, 1, 9);
-  vector x = whole_numbers(x_length(which(), 3, 4), 2, 1, 9);
+  vector x = whole_numbers(x_length(version(), 3, 4), 2, 1, 9);
   x[1] = std::numeric_limits<float>::quiet_NaN();
   for (const float element :
-       multiply(which(), 1, {a, 3, 4, 4}, x, 1, vector(y_length(which(), 3, 4), 1)).y)
+       multiply(version(), 1, {a, 3, 4, 4}, x, 1, vector(y_length(version(), 3, 4), 1)).y)
     EXPECT_TRUE(std::isnan(element));
 }
 
 TEST_P(EachStep, IsRightWhenTheCallIsRepeated) {
   // As a program repeats it to measure its time: y is not the result of the call before.
   const vector a = whole_numbers(5 * 7, 1, -9, 14);
-  const vector x = whole_numbers(x_length(which(), 5, 7), 2, -5, 9);
-  const vector y = whole_numbers(y_length(which(), 5, 7), 3, -50, 90);
+  const vector x = whole_numbers(x_length(version(), 5, 7), 2, -5, 9);
+  const vector y = whole_numbers(y_length(version(), 5, 7), 3, -50, 90);
   const lab::repeated_timing samples(3);
-  EXPECT_TRUE(matches(lab::compare_exact(multiply(which(), 1, {a, 5, 7, 7}, x, 3, y).y,
-                                         reference(which(), 1, {a, 5, 7, 7}, x, 3, y).value)));
+  EXPECT_TRUE(matches(lab::compare_exact(multiply(version(), 1, {a, 5, 7, 7}, x, 3, y).y,
+                                         reference(version(), 1, {a, 5, 7, 7}, x, 3, y).value)));
 }
 
 TEST_P(EachStep, ScalesYWhereThereIsNothingToMultiply) {
   // y has 3 elements, x none: every element of A x is an empty sum.
-  const bool normal = which() == step::normal;
+  const bool normal = version() == step::normal;
   const row_major m{{}, normal ? std::size_t{3} : 0, normal ? 0 : std::size_t{3}, 3};
-  EXPECT_EQ(multiply(which(), 5, m, {}, 2, vector{1, 2, 3}).y, (vector{2, 4, 6}));
-  EXPECT_EQ(multiply(which(), 5, m, {}, 0, vector{kNaN, 2, 3}).y, (vector{0, 0, 0}));
+  EXPECT_EQ(multiply(version(), 5, m, {}, 2, vector{1, 2, 3}).y, (vector{2, 4, 6}));
+  EXPECT_EQ(multiply(version(), 5, m, {}, 0, vector{kNaN, 2, 3}).y, (vector{0, 0, 0}));
 }
 
 TEST_P(EachStep, HasAnEmptyResultWhereYIsEmpty) {
-  const bool normal = which() == step::normal;
+  const bool normal = version() == step::normal;
   const row_major m{{}, normal ? 0 : std::size_t{3}, normal ? std::size_t{3} : 0, 3};
-  EXPECT_TRUE(multiply(which(), 5, m, vector{1, 2, 3}, 2, {}).y.empty());
-  EXPECT_TRUE(multiply(which(), 5, {{}, 0, 0, 0}, {}, 2, {}).y.empty());
+  EXPECT_TRUE(multiply(version(), 5, m, vector{1, 2, 3}, 2, {}).y.empty());
+  EXPECT_TRUE(multiply(version(), 5, {{}, 0, 0, 0}, {}, 2, {}).y.empty());
 }
 
 TEST_P(EachStep, ForgetsThePreviousCall) {
   const vector ones(12, 1.0F);
   const row_major m{ones, 3, 4, 4};
-  const vector x(x_length(which(), 3, 4), 1.0F), y(y_length(which(), 3, 4), 1.0F);
-  const vector first = multiply(which(), 1, m, x, 1, y).y;
-  EXPECT_EQ(multiply(which(), 2, m, x, 0, y).y,
+  const vector x(x_length(version(), 3, 4), 1.0F), y(y_length(version(), 3, 4), 1.0F);
+  const vector first = multiply(version(), 1, m, x, 1, y).y;
+  EXPECT_EQ(multiply(version(), 2, m, x, 0, y).y,
             vector(y.size(), 2.0F * static_cast<float>(x.size())));
-  EXPECT_EQ(multiply(which(), 1, m, x, 1, y).y, first);
+  EXPECT_EQ(multiply(version(), 1, m, x, 1, y).y, first);
 }
 
 TEST_P(EachStep, RefusesVectorsOfWrongLength) {
   const vector a(6, 1.0F), two(2, 1.0F), three(3, 1.0F);
   const row_major m{a, 2, 3, 3};
-  const bool normal = which() == step::normal;
-  EXPECT_NO_THROW(multiply(which(), 1, m, normal ? three : two, 0, normal ? two : three));
-  EXPECT_THROW(multiply(which(), 1, m, normal ? two : three, 0, normal ? three : two),
+  const bool normal = version() == step::normal;
+  EXPECT_NO_THROW(multiply(version(), 1, m, normal ? three : two, 0, normal ? two : three));
+  EXPECT_THROW(multiply(version(), 1, m, normal ? two : three, 0, normal ? three : two),
                lab::invalid_input);
-  EXPECT_THROW(multiply(which(), 1, m, normal ? three : two, 0, normal ? three : two),
+  EXPECT_THROW(multiply(version(), 1, m, normal ? three : two, 0, normal ? three : two),
                lab::invalid_input);
-  EXPECT_THROW(multiply(which(), 1, m, {}, 0, normal ? two : three), lab::invalid_input);
+  EXPECT_THROW(multiply(version(), 1, m, {}, 0, normal ? two : three), lab::invalid_input);
 }
 
 TEST_P(EachStep, RefusesAPitchShorterThanARow) {
   const vector a(6, 1.0F), two(2, 1.0F), three(3, 1.0F);
-  const bool normal = which() == step::normal;
-  EXPECT_THROW(multiply(which(), 1, {a, 2, 3, 2}, normal ? three : two, 0, normal ? two : three),
+  const bool normal = version() == step::normal;
+  EXPECT_THROW(multiply(version(), 1, {a, 2, 3, 2}, normal ? three : two, 0, normal ? two : three),
                lab::invalid_input);
 }
 
 TEST_P(EachStep, RefusesDataThatIsTooShort) {
   const vector five(5, 1.0F), nine(9, 1.0F), two(2, 1.0F), three(3, 1.0F);
-  const bool normal = which() == step::normal;
+  const bool normal = version() == step::normal;
   const vector& x = normal ? three : two;
   const vector& y = normal ? two : three;
-  EXPECT_THROW(multiply(which(), 1, {five, 2, 3, 3}, x, 0, y), lab::invalid_input);
-  EXPECT_NO_THROW(multiply(which(), 1, {nine, 2, 3, 6}, x, 0, y));  // the last row ends there
-  EXPECT_THROW(multiply(which(), 1, {nine, 2, 3, 7}, x, 0, y), lab::invalid_input);
+  EXPECT_THROW(multiply(version(), 1, {five, 2, 3, 3}, x, 0, y), lab::invalid_input);
+  EXPECT_NO_THROW(multiply(version(), 1, {nine, 2, 3, 6}, x, 0, y));  // the last row ends there
+  EXPECT_THROW(multiply(version(), 1, {nine, 2, 3, 7}, x, 0, y), lab::invalid_input);
 }
 
 TEST_P(EachStep, RefusesMoreThanAnIntCanCount) {
   const vector a(6, 1.0F);
   const std::size_t many = std::size_t{1} << 32;  // as an int it would be 0
-  EXPECT_THROW(multiply(which(), 1, {a, 0, 0, many}, {}, 0, {}), lab::invalid_input);
+  EXPECT_THROW(multiply(version(), 1, {a, 0, 0, many}, {}, 0, {}), lab::invalid_input);
   const std::size_t most = std::numeric_limits<int>::max();  // it needs no memory either
-  EXPECT_NO_THROW(multiply(which(), 1, {a, 0, 0, most}, {}, 0, {}));
+  EXPECT_NO_THROW(multiply(version(), 1, {a, 0, 0, most}, {}, 0, {}));
 }
 
 TEST_P(EachStep, SaysHowLongItTook) {
-  const vector a(12, 1.0F), x(x_length(which(), 3, 4), 1.0F), y(y_length(which(), 3, 4), 1.0F);
-  const float milliseconds = multiply(which(), 1, {a, 3, 4, 4}, x, 1, y).kernel_ms;
+  const vector a(12, 1.0F), x(x_length(version(), 3, 4), 1.0F), y(y_length(version(), 3, 4), 1.0F);
+  const float milliseconds = multiply(version(), 1, {a, 3, 4, 4}, x, 1, y).kernel_ms;
   EXPECT_GT(milliseconds, 0.0F);
   EXPECT_LT(milliseconds, 60'000.0F);
 }
 
 FAULT_TEST_P(EachStep, ReportsEveryCallThatFails) {
-  const bool normal = which() == step::normal;
+  const bool normal = version() == step::normal;
   const vector a = whole_numbers(6, 1, -9, 9), two = {1, 2}, three = {3, 4, 5};
   const row_major m{a, 2, 3, 3};
   const vector &x = normal ? three : two, &y = normal ? two : three;
-  expect_failures_reported([&] { return multiply(which(), 3, m, x, -2, y).y; }, a, two, three);
+  expect_failures_reported([&] { return multiply(version(), 3, m, x, -2, y).y; }, a, two, three);
 }
 
 TEST_P(EachStep, IsExactAtTheProgramsSize) {
   expect_at_full_size([&] {
     constexpr std::size_t kRows = kDefaultSize, kCols = kDefaultSize + kDefaultSize / 2;
     const vector a = whole_numbers(kRows * kCols, 1, -9, 14);
-    const vector x = whole_numbers(x_length(which(), kRows, kCols), 2, -5, 9);
-    const vector y = whole_numbers(y_length(which(), kRows, kCols), 3, -50, 90);
+    const vector x = whole_numbers(x_length(version(), kRows, kCols), 2, -5, 9);
+    const vector y = whole_numbers(y_length(version(), kRows, kCols), 3, -50, 90);
     const row_major m{a, kRows, kCols, kCols};
     // 3000 products of at most 14 * 9, three times that, and 180: below 2^24.
-    return matches(lab::compare_exact(multiply(which(), 3, m, x, -2, y).y,
-                                      reference(which(), 3, m, x, -2, y).value));
+    return matches(lab::compare_exact(multiply(version(), 3, m, x, -2, y).y,
+                                      reference(version(), 3, m, x, -2, y).value));
   });
 }
 

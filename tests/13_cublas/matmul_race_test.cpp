@@ -48,9 +48,9 @@ using vector = std::vector<float>;
 const lab::testing::setting kRoomForTiles("CPU_DEVICE_MEMORY_MB", "64");
 #endif
 
-std::string name_of(racer who) {
+std::string name_of(racer contender) {
   const char* const names[] = {"own_kernel", "cublas", "cublas_xt", "host"};
-  return names[static_cast<int>(who)];
+  return names[static_cast<int>(contender)];
 }
 
 // --- who does the work ---------------------------------------------------------------------------
@@ -58,20 +58,20 @@ std::string name_of(racer who) {
 REQUIRED_WORK(EveryRacerByItsOwnMeans) {
   const shape size{64, 48, 32};
   const auto given = make_known_product(size.m, size.n, size.k, 1);
-  const auto runs = [&](racer who) {
+  const auto runs = [&](racer contender) {
     return work_of([&] {
-      return matches(lab::compare_exact(race(who, given.a, given.b, size, 1).c, given.c));
+      return matches(lab::compare_exact(race(contender, given.a, given.b, size, 1).c, given.c));
     });
   };
-  const auto expect_small_races = [](racer who, const lab::testing::required& what) {
+  const auto expect_small_races = [](racer contender, const lab::testing::required& what) {
     EXPECT_TRUE(at_other_sizes(
-        [who](std::size_t n) {
+        [contender](std::size_t n) {
           const auto small = make_known_product(n, n + 1, n, 1);
           return matches(
-              lab::compare_exact(race(who, small.a, small.b, {n, n + 1, n}, 1).c, small.c));
+              lab::compare_exact(race(contender, small.a, small.b, {n, n + 1, n}, 1).c, small.c));
         },
         what))
-        << name_of(who);
+        << name_of(contender);
   };
   EXPECT_TRUE(as_required(runs(racer::own_kernel),
                           {.threads = 256,
@@ -85,11 +85,11 @@ REQUIRED_WORK(EveryRacerByItsOwnMeans) {
   expect_small_races(racer::own_kernel, {.threads = 1, .fetched = 1, .writes = 1});
   const std::pair<racer, const char*> libraries[] = {{racer::cublas, "cublasSgemm"},
                                                      {racer::cublas_xt, "cublasXtSgemm"}};
-  for (const auto& [who, routine] : libraries) {
-    const lab::testing::work done = runs(who);
-    EXPECT_TRUE(as_required(done, by_library({routine}))) << name_of(who);
-    EXPECT_TRUE(done.kernels.empty()) << name_of(who) << ": a kernel multiplies, too";
-    expect_small_races(who, by_library({routine}));
+  for (const auto& [contender, routine] : libraries) {
+    const lab::testing::work done = runs(contender);
+    EXPECT_TRUE(as_required(done, by_library({routine}))) << name_of(contender);
+    EXPECT_TRUE(done.kernels.empty()) << name_of(contender) << ": a kernel multiplies, too";
+    expect_small_races(contender, by_library({routine}));
   }
   const lab::testing::work on_host = runs(racer::host);
   EXPECT_TRUE(as_required(on_host, {.kernels = 0}));
@@ -123,30 +123,30 @@ REQUIRED_WORK(EveryLapBeginsAnew) {
   const std::pair<racer, std::string> products[] = {{racer::own_kernel, "cudaLaunchKernel"},
                                                     {racer::cublas, "cublasSgemm"},
                                                     {racer::cublas_xt, "cublasXtSgemm"}};
-  for (const auto& [who, product] : products) {
-    const auto done = work_of([&, who = who] {
-      return matches(lab::compare_exact(race(who, given.a, given.b, size, kLaps).c, given.c));
+  for (const auto& [contender, product] : products) {
+    const auto done = work_of([&, contender = contender] {
+      return matches(lab::compare_exact(race(contender, given.a, given.b, size, kLaps).c, given.c));
     });
-    const bool by_kernel = who == racer::own_kernel, on_host = who == racer::cublas_xt;
+    const bool by_kernel = contender == racer::own_kernel, on_host = contender == racer::cublas_xt;
     EXPECT_TRUE(as_required(done, {.kernels = by_kernel ? kLaps : 0,
                                    .sent = on_host ? 0 : kLaps * in,
                                    .fetched = on_host ? 0 : kLaps * out,
                                    .library = !by_kernel}))
-        << name_of(who);
+        << name_of(contender);
     const auto calls = [&done](const std::string& name) {
       const auto it = done.calls.find(name);
       return it == done.calls.end() ? 0U : it->second;
     };
-    EXPECT_GE(calls(product), kLaps) << name_of(who) << ": a product in each lap";
+    EXPECT_GE(calls(product), kLaps) << name_of(contender) << ": a product in each lap";
     EXPECT_LE(calls("cublasCreate") + calls("cublasXtCreate"), 1U)
-        << name_of(who) << ": one handle for all laps";
+        << name_of(contender) << ": one handle for all laps";
     if (on_host) continue;
     std::size_t allocated = 0;
     for (const auto& memory : {done.device_memory, done.host_memory})
       for (const std::size_t bytes : memory) allocated += bytes;
-    EXPECT_GE(allocated, kLaps * (in + out)) << name_of(who) << ": new memory in each lap";
+    EXPECT_GE(allocated, kLaps * (in + out)) << name_of(contender) << ": new memory in each lap";
     EXPECT_GE(timed_alone(done, product), kLaps)
-        << name_of(who) << ": between two events there is the product, and nothing else";
+        << name_of(contender) << ": between two events there is the product, and nothing else";
   }
 }
 
@@ -169,16 +169,16 @@ INSTANTIATE_TEST_SUITE_P(
     });
 
 TEST_P(Race, MakesTheProductExactlyForWholeNumbers) {
-  const auto [who, size] = GetParam();
+  const auto [contender, size] = GetParam();
   const auto given = make_known_product(size.m, size.n, size.k, size.m + size.n);
-  EXPECT_TRUE(matches(lab::compare_exact(race(who, given.a, given.b, size, 1).c, given.c)));
+  EXPECT_TRUE(matches(lab::compare_exact(race(contender, given.a, given.b, size, 1).c, given.c)));
 }
 
 TEST_P(Race, IsWithinTheBoundForRealNumbers) {
-  const auto [who, size] = GetParam();
+  const auto [contender, size] = GetParam();
   const vector a = lab::random_floats(size.m * size.k, 1, -1, 1);
   const vector b = lab::random_floats(size.k * size.n, 2, -100, 300);
-  EXPECT_TRUE(matches(check(race(who, a, b, size, 1).c, a, b, size)));
+  EXPECT_TRUE(matches(check(race(contender, a, b, size, 1).c, a, b, size)));
 }
 
 class EachRacer : public ::testing::TestWithParam<racer> {};
@@ -267,9 +267,10 @@ TEST(AllRacers, AgreeOnTallWideAndDeepProducts) {
   // A row of blocks, a column of blocks, a single one with many slices.
   for (const shape size : {shape{3, 1000, 5}, shape{1000, 3, 5}, shape{3, 5, 1000}}) {
     const auto given = make_known_product(size.m, size.n, size.k, 4);
-    for (const racer who : kRacers)
-      EXPECT_TRUE(matches(lab::compare_exact(race(who, given.a, given.b, size, 1).c, given.c)))
-          << name_of(who);
+    for (const racer contender : kRacers)
+      EXPECT_TRUE(
+          matches(lab::compare_exact(race(contender, given.a, given.b, size, 1).c, given.c)))
+          << name_of(contender);
   }
 }
 
@@ -278,7 +279,9 @@ TEST(Host, NeedsNoDevice) {
     GTEST_SKIP() << "needs a device whose memory is small enough to be filled";
   const full_device occupied(0);  // C, of 4 MiB, has no room there
   const auto given = make_known_product(1030, 1030, 3, 1);
-  const auto run = [&](racer who) { return race(who, given.a, given.b, {1030, 1030, 3}, 1).c; };
+  const auto run = [&](racer contender) {
+    return race(contender, given.a, given.b, {1030, 1030, 3}, 1).c;
+  };
   EXPECT_TRUE(matches(lab::compare_exact(run(racer::host), given.c)));
   EXPECT_THROW(run(racer::own_kernel), lab::cuda_error);
   EXPECT_THROW(run(racer::cublas), lab::cuda_error);

@@ -41,10 +41,10 @@ bool is_a_float(double value) { return static_cast<double>(static_cast<float>(va
 
 REQUIRED_WORK(CallsOfCublasAndAKernelThatWidens) {
   const vector x = whole_numbers(20'011, 1, -9, 14), y = whole_numbers(20'011, 2, -9, 14);
-  for (const step which : {step::in_float, step::in_double}) {
-    const bool wide = which == step::in_double;
+  for (const step version : {step::in_float, step::in_double}) {
+    const bool wide = version == step::in_double;
     const lab::testing::work done =
-        work_of([&] { return dot(which, x, y).value == reference(x, y); });
+        work_of([&] { return dot(version, x, y).value == reference(x, y); });
     EXPECT_TRUE(as_required(done, {.threads = 1024,
                                    .blocks = 4,
                                    .kernels = wide ? std::size_t{1} : 0,
@@ -60,7 +60,7 @@ REQUIRED_WORK(CallsOfCublasAndAKernelThatWidens) {
     EXPECT_TRUE(at_other_sizes(
         [&](std::size_t n) {
           const vector some = whole_numbers(n, 1, 1, 9);
-          return dot(which, some, some).value == reference(some, some);
+          return dot(version, some, some).value == reference(some, some);
         },
         {.threads = 1,
          .kernels = wide ? std::size_t{1} : 0,

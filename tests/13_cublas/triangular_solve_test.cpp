@@ -37,7 +37,7 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 /// A system whose arrays have NaN (a) and 77 (b) wherever nothing belongs to it.
 struct random_system {
-  random_system(step which, int n, int padding, int increment, std::uint64_t seed)
+  random_system(step version, int n, int padding, int increment, std::uint64_t seed)
       : size(n), lda(n + padding), inc(increment) {
     const auto count = static_cast<std::size_t>(n), height = static_cast<std::size_t>(lda);
     a.assign(count * height, kNaN);
@@ -48,7 +48,7 @@ struct random_system {
         const double x = numbers.real(-1, 1);
         if (row == column)
           a[column * height + row] = x < 0 ? x - 0.5 : x + 0.5;
-        else if (which == step::lower ? row > column : row < column)
+        else if (version == step::lower ? row > column : row < column)
           a[column * height + row] = 2 * x / n;
       }
     for (std::size_t i = 0; i < count; ++i)
@@ -67,24 +67,24 @@ struct shape {
 // --- who does the work ---------------------------------------------------------------------------
 
 REQUIRED_WORK(OneCallOfCublas) {
-  for (const step which : {step::lower, step::upper}) {
-    const auto is_right = [which](const random_system& system) {
-      return matches(check(solve(which, system.view()).x, which, system.view()));
+  for (const step version : {step::lower, step::upper}) {
+    const auto is_right = [version](const random_system& system) {
+      return matches(check(solve(version, system.view()).x, version, system.view()));
     };
-    const random_system system(which, 64, 0, 1, 1);
+    const random_system system(version, 64, 0, 1, 1);
     EXPECT_TRUE(
         as_required(work_of([&] { return is_right(system); }), {.kernels = 0,
                                                                 .sent = bytes_of(system.a),
                                                                 .fetched = 64 * sizeof(double),
                                                                 .calls = {"cublasDtrsv"},
                                                                 .library = true}))
-        << (which == step::lower ? "lower" : "upper");
+        << (version == step::lower ? "lower" : "upper");
     EXPECT_TRUE(at_other_sizes(
         [&](int n) {
-          return is_right({which, n, 0, 1, 1});
+          return is_right({version, n, 0, 1, 1});
         },
         by_library({"cublasDtrsv"})))
-        << (which == step::lower ? "lower" : "upper");
+        << (version == step::lower ? "lower" : "upper");
   }
 }
 
@@ -104,10 +104,10 @@ INSTANTIATE_TEST_SUITE_P(
     });
 
 TEST_P(Solve, LeavesNothingOfB) {
-  const auto& [which, size] = GetParam();
-  const random_system system(which, size.n, size.padding, size.increment,
+  const auto& [version, size] = GetParam();
+  const random_system system(version, size.n, size.padding, size.increment,
                              static_cast<std::uint64_t>(size.n));
-  EXPECT_TRUE(matches(check(solve(which, system.view()).x, which, system.view())));
+  EXPECT_TRUE(matches(check(solve(version, system.view()).x, version, system.view())));
 }
 
 // --- the text's system ---------------------------------------------------------------------------
@@ -314,21 +314,21 @@ TEST_F(Failure, IsOverWhenItIsOver) {
 // --- the check itself ----------------------------------------------------------------------------
 
 TEST(Check, RejectsWhatIsNoSolution) {
-  for (const step which : {step::lower, step::upper}) {
-    const random_system system(which, 20, 3, 2, 5);
-    const array right = solve(which, system.view()).x;
-    ASSERT_TRUE(matches(check(right, which, system.view())));
+  for (const step version : {step::lower, step::upper}) {
+    const random_system system(version, 20, 3, 2, 5);
+    const array right = solve(version, system.view()).x;
+    ASSERT_TRUE(matches(check(right, version, system.view())));
     for (const double wrong : {0.0, right[14] * (1 + 0x1p-30), -right[14], kNaN, kInfinity}) {
       array changed = right;
       changed[14] = wrong;
-      EXPECT_FALSE(check(changed, which, system.view()).ok) << wrong;
+      EXPECT_FALSE(check(changed, version, system.view()).ok) << wrong;
     }
-    EXPECT_FALSE(check(system.b, which, system.view()).ok) << "b, as it was";
-    EXPECT_FALSE(check(array(right.size(), kInfinity), which, system.view()).ok);
-    EXPECT_FALSE(check(array(right.size() - 1), which, system.view()).ok);
+    EXPECT_FALSE(check(system.b, version, system.view()).ok) << "b, as it was";
+    EXPECT_FALSE(check(array(right.size(), kInfinity), version, system.view()).ok);
+    EXPECT_FALSE(check(array(right.size() - 1), version, system.view()).ok);
     array changed = right;
     changed[15] = 0;  // between the elements of b
-    EXPECT_FALSE(check(changed, which, system.view()).ok);
+    EXPECT_FALSE(check(changed, version, system.view()).ok);
   }
 }
 
@@ -349,10 +349,10 @@ TEST(Lengths, AreNotCountedInInts) {
 }
 
 FAULT_TEST_P(Solve, ReportsEveryCallThatFails) {
-  const auto& [which, s] = GetParam();
-  const random_system system(which, s.n, s.padding, s.increment, 1);
-  expect_failures_reported([&, which = which] {
-    return matches(check(solve(which, system.view()).x, which, system.view()));
+  const auto& [version, s] = GetParam();
+  const random_system system(version, s.n, s.padding, s.increment, 1);
+  expect_failures_reported([&, version = version] {
+    return matches(check(solve(version, system.view()).x, version, system.view()));
   });
 }
 

@@ -23,15 +23,15 @@ constexpr named_step kSteps[] = {{network::step::shared_tiles, "shared_tiles"},
 namespace {
 
 REQUIRED_WORK(TilesThatAreSortedByTheirThreadsInOneLaunch) {
-  for (const auto& [which, name] : kSteps)
+  for (const auto& [version, name] : kSteps)
     for (const bool pairs : {true, false}) {
-      const bool small = which == step::shared_tiles;
+      const bool small = version == step::shared_tiles;
       const std::size_t length = small ? 1024 : 4096;
       key_values input = make_key_values(16384, 1);
       if (!pairs) input.values.clear();
       const std::size_t bytes = bytes_of(input.keys) + bytes_of(input.values);
-      const lab::testing::work done = work_of([&, which = which] {
-        return sorts(which, input, {16384 / length, length});
+      const lab::testing::work done = work_of([&, version = version] {
+        return sorts(version, input, {16384 / length, length});
       });
       // A barrier for each of the 55 stages, or for each group of a level, of which the levels 1 to
       // 12 have 24; whoever waits before it and behind it has twice as many.
@@ -57,16 +57,16 @@ REQUIRED_WORK(TilesThatAreSortedByTheirThreadsInOneLaunch) {
 
 REQUIRED_WORK(AsManyLaunchesAsAreClaimed) {
   const auto input = make_key_values(16384, 12);
-  for (const auto& [which, name] : kSteps) {
+  for (const auto& [version, name] : kSteps) {
     unsigned claimed = 0;
-    const lab::testing::work done = work_of([&, which = which] {
-      const auto done_so = sort(which, input.keys, input.values, {1, 16384});
+    const lab::testing::work done = work_of([&, version = version] {
+      const auto done_so = sort(version, input.keys, input.values, {1, 16384});
       claimed = done_so.launches;
       return matches(check_sorted(done_so.sorted, input, {1, 16384}, direction::ascending));
     });
     EXPECT_EQ(done.kernels.size(), claimed) << name;
     for (const auto& k : done.kernels)
-      if (which == step::shared_tiles) {
+      if (version == step::shared_tiles) {
         EXPECT_EQ(k.threads_per_block, 512U) << name;
       }
   }

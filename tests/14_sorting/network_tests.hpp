@@ -36,19 +36,19 @@ using network::step;
 
 constexpr direction kDirections[] = {direction::ascending, direction::descending};
 
-::testing::AssertionResult sorts(step which, const key_values& input, batch arrays,
+::testing::AssertionResult sorts(step version, const key_values& input, batch arrays,
                                  direction way = direction::ascending) {
-  return matches(
-      check_sorted(sort(which, input.keys, input.values, arrays, way).sorted, input, arrays, way));
+  return matches(check_sorted(sort(version, input.keys, input.values, arrays, way).sorted, input,
+                              arrays, way));
 }
 
 // --- who does the work ---------------------------------------------------------------------------
 
 REQUIRED_WORK(KernelsThatSortTilesInSharedMemory) {
   const key_values input = make_key_values(16384, 1);
-  for (const auto& [which, name] : kSteps) {
-    EXPECT_TRUE(as_required(work_of([&, which = which] {
-                              return sorts(which, input, {2, 8192});
+  for (const auto& [version, name] : kSteps) {
+    EXPECT_TRUE(as_required(work_of([&, version = version] {
+                              return sorts(version, input, {2, 8192});
                             }),
                             {.threads = 512,
                              .blocks = 4,
@@ -59,8 +59,8 @@ REQUIRED_WORK(KernelsThatSortTilesInSharedMemory) {
                              .writes = 2 * 2 * bytes_of(input.keys),
                              .shared_memory = true}))
         << name;
-    EXPECT_TRUE(at_other_sizes([which = which](std::size_t n) {
-      return sorts(which, make_key_values(16 * n, 1), {n, 16});
+    EXPECT_TRUE(at_other_sizes([version = version](std::size_t n) {
+      return sorts(version, make_key_values(16 * n, 1), {n, 16});
     })) << name;
   }
 }
@@ -90,10 +90,10 @@ INSTANTIATE_TEST_SUITE_P(
     });
 
 TEST_P(Sort, SortsEachArrayByItself) {
-  const auto& [which, arrays] = GetParam();
+  const auto& [version, arrays] = GetParam();
   const std::size_t n = arrays.count * arrays.length;
   for (const direction way : kDirections)
-    EXPECT_TRUE(sorts(which.value, make_key_values(n, n + 1), arrays, way));
+    EXPECT_TRUE(sorts(version.value, make_key_values(n, n + 1), arrays, way));
 }
 
 using EachStep = lab::testing::each_step<named_step>;
@@ -103,14 +103,14 @@ TEST_P(EachStep, SortsArraysWithManyStagesBeyondATile) {
   // 2^17: in registers, two launches of four stages for the highest level; in columns and windows,
   // columns of 128 rows, and windows at both ends of a run, and between.
   constexpr std::size_t kLong = std::size_t{1} << 17;
-  EXPECT_TRUE(sorts(which(), make_key_values(kLong, 1), {1, kLong}));
+  EXPECT_TRUE(sorts(version(), make_key_values(kLong, 1), {1, kLong}));
 }
 
 TEST_P(EachStep, SortsTheLengthsOfTheReport) {
   // 64 … 65536, in batches of 65536 elements in all; the longer ones are the same code.
   constexpr std::size_t kAll = std::size_t{1} << 16;
   for (const std::size_t length : {64U, 512U, 1024U, 4096U, 16384U, 65536U})
-    EXPECT_TRUE(sorts(which(), make_key_values(kAll, length), {kAll / length, length}));
+    EXPECT_TRUE(sorts(version(), make_key_values(kAll, length), {kAll / length, length}));
 }
 
 // --- keys ----------------------------------------------------------------------------------------
@@ -119,8 +119,8 @@ TEST_P(EachStep, KeepsPairsTogetherWhereManyKeysAreEqual) {
   // Values tell pairs with equal keys apart: none may be there twice, none may be gone.
   for (const std::uint32_t highest : {0U, 1U, 2U, 40U})
     for (const direction way : kDirections) {
-      EXPECT_TRUE(sorts(which(), make_key_values(5 * 2048, highest, highest), {5, 2048}, way));
-      EXPECT_TRUE(sorts(which(), make_key_values(8192, highest, highest), {1, 8192}, way));
+      EXPECT_TRUE(sorts(version(), make_key_values(5 * 2048, highest, highest), {5, 2048}, way));
+      EXPECT_TRUE(sorts(version(), make_key_values(8192, highest, highest), {1, 8192}, way));
     }
 }
 
@@ -129,7 +129,7 @@ TEST_P(EachStep, SortsKeysAndValuesAtTheEndsOfTheirRange) {
   for (const direction way : kDirections)
     for (const batch arrays :
          {batch{1, 1}, batch{65, 16}, batch{4, 64}, batch{3, 2048}, batch{1, 8192}})
-      EXPECT_TRUE(sorts(which(), lab::testing::awkward_pairs(arrays.count * arrays.length, 4),
+      EXPECT_TRUE(sorts(version(), lab::testing::awkward_pairs(arrays.count * arrays.length, 4),
                         arrays, way));
 }
 
@@ -138,7 +138,7 @@ TEST_P(EachStep, SortsWhatIsSortedOrReversedAlready) {
   for (std::size_t i = 0; i < 4096; ++i) input.keys[i] = static_cast<std::uint32_t>(3 * i);
   for (const direction way : kDirections)
     for (const std::size_t length : {64U, 4096U})
-      EXPECT_TRUE(sorts(which(), input, {4096 / length, length}, way));
+      EXPECT_TRUE(sorts(version(), input, {4096 / length, length}, way));
 }
 
 TEST_P(EachStep, SortsEveryPatternOfTwoKeys) {
@@ -147,12 +147,12 @@ TEST_P(EachStep, SortsEveryPatternOfTwoKeys) {
   key_values input{std::vector<std::uint32_t>(std::size_t{16} << 16), {}};
   for (std::size_t i = 0; i < input.keys.size(); ++i)
     input.keys[i] = static_cast<std::uint32_t>(i / 16 >> i % 16 & 1);
-  EXPECT_TRUE(sorts(which(), input, {std::size_t{1} << 16, 16}));
+  EXPECT_TRUE(sorts(version(), input, {std::size_t{1} << 16, 16}));
 }
 
 TEST_P(EachStep, LaunchesNothingForArraysOfOneElement) {
   const auto input = make_key_values(5, 11);
-  EXPECT_EQ(sort(which(), input.keys, input.values, {5, 1}).launches, 0U);
+  EXPECT_EQ(sort(version(), input.keys, input.values, {5, 1}).launches, 0U);
 }
 
 TEST_P(EachStep, SortsKeysWithoutValues) {
@@ -160,7 +160,7 @@ TEST_P(EachStep, SortsKeysWithoutValues) {
     for (const direction way : kDirections) {
       key_values input = make_key_values(arrays.count * arrays.length, 6);
       input.values.clear();
-      EXPECT_TRUE(sorts(which(), input, arrays, way));
+      EXPECT_TRUE(sorts(version(), input, arrays, way));
     }
 }
 
@@ -171,8 +171,8 @@ INSTANTIATE_TEST_SUITE_P(Steps, EachSeed,
                          lab::testing::by_step_and{"_seed"});
 
 TEST_P(EachSeed, SortsRandomKeys) {
-  const auto& [which, seed] = GetParam();
-  EXPECT_TRUE(sorts(which.value, make_key_values(7 * 512, seed, 1000), {7, 512}));
+  const auto& [version, seed] = GetParam();
+  EXPECT_TRUE(sorts(version.value, make_key_values(7 * 512, seed, 1000), {7, 512}));
 }
 
 // --- refusals ------------------------------------------------------------------------------------
@@ -181,7 +181,7 @@ TEST_P(EachStep, RefusesLengthsThatAreNoPowerOfTwoAndSaysSo) {
   for (const std::size_t length : {0U, 3U, 48U, 63U, 65U, 1000U}) {
     const auto input = make_key_values(length, 1);
     try {
-      sort(which(), input.keys, input.values, {1, length});
+      sort(version(), input.keys, input.values, {1, length});
       FAIL() << "a length of " << length << " was not refused";
     } catch (const lab::invalid_input& error) {
       EXPECT_NE(std::string(error.what()).find("power of two"), std::string::npos) << error.what();
@@ -192,17 +192,17 @@ TEST_P(EachStep, RefusesLengthsThatAreNoPowerOfTwoAndSaysSo) {
 TEST_P(EachStep, RefusesInputOfAnotherLength) {
   const auto input = make_key_values(128, 1);
   const std::vector<std::uint32_t> one_less(127);
-  EXPECT_THROW(sort(which(), input.keys, input.values, {1, 64}), lab::invalid_input);
-  EXPECT_THROW(sort(which(), input.keys, input.values, {3, 64}), lab::invalid_input);
-  EXPECT_THROW(sort(which(), input.keys, one_less, {2, 64}), lab::invalid_input);
-  EXPECT_THROW(sort(which(), {}, input.values, {0, 64}), lab::invalid_input);
-  EXPECT_TRUE(sorts(which(), input, {2, 64}));  // and it works again
+  EXPECT_THROW(sort(version(), input.keys, input.values, {1, 64}), lab::invalid_input);
+  EXPECT_THROW(sort(version(), input.keys, input.values, {3, 64}), lab::invalid_input);
+  EXPECT_THROW(sort(version(), input.keys, one_less, {2, 64}), lab::invalid_input);
+  EXPECT_THROW(sort(version(), {}, input.values, {0, 64}), lab::invalid_input);
+  EXPECT_TRUE(sorts(version(), input, {2, 64}));  // and it works again
 }
 
 TEST_P(EachStep, RefusesMoreElementsThanCanBeCounted) {
   // 2^63 arrays of 2 are 2^64 elements: 0, if nobody looks.
-  EXPECT_THROW(sort(which(), {}, {}, {std::size_t{1} << 63, 2}), lab::invalid_input);
-  EXPECT_THROW(sort(which(), {}, {}, {0, std::size_t{1} << 32}), lab::invalid_input);
+  EXPECT_THROW(sort(version(), {}, {}, {std::size_t{1} << 63, 2}), lab::invalid_input);
+  EXPECT_THROW(sort(version(), {}, {}, {0, std::size_t{1} << 32}), lab::invalid_input);
 }
 
 // --- what comes with the result ------------------------------------------------------------------
@@ -210,25 +210,25 @@ TEST_P(EachStep, RefusesMoreElementsThanCanBeCounted) {
 TEST_P(EachStep, LeavesItsInputAlone) {
   const auto input = make_key_values(2048, 7);
   const key_values given = input;
-  sort(which(), given.keys, given.values, {2, 1024});
+  sort(version(), given.keys, given.values, {2, 1024});
   EXPECT_EQ(given.keys, input.keys);
   EXPECT_EQ(given.values, input.values);
 }
 
 TEST_P(EachStep, CountsItsLaunchesAndTakesItsTime) {
   const auto input = make_key_values(16384, 8);
-  const auto result = sort(which(), input.keys, input.values, {1, 16384});
+  const auto result = sort(version(), input.keys, input.values, {1, 16384});
   EXPECT_GT(result.launches, 1U);
   EXPECT_GT(result.kernel_ms, 0.0F);
   EXPECT_LT(result.kernel_ms, 60'000.0F);
-  EXPECT_EQ(sort(which(), input.keys, input.values, {16384 / 64, 64}).launches, 1U);
+  EXPECT_EQ(sort(version(), input.keys, input.values, {16384 / 64, 64}).launches, 1U);
 }
 
 FAULT_TEST_P(EachStep, ReportsEveryCallThatFails) {
   const key_values input = make_key_values(2 * 2048, 1);
   lab::testing::expect_failures_reported(
       [&] {
-        return sorts(which(), input, {2, 2048});
+        return sorts(version(), input, {2, 2048});
       },
       input.keys, input.values);
 }

@@ -38,8 +38,8 @@ namespace {
 using lab::radix_sort::check;
 using lab::radix_sort::check_by;
 using lab::radix_sort::check_keys;
-using lab::radix_sort::place_in_order;
-using lab::radix_sort::places;
+using lab::radix_sort::indices;
+using lab::radix_sort::position_in_order;
 using lab::radix_sort::result;
 using lab::radix_sort::sort;
 using lab::radix_sort::sort_by_digit;
@@ -74,13 +74,13 @@ std::vector<Key> random_keys(std::size_t n, std::uint64_t seed,
 }
 
 template <class Key>
-::testing::AssertionResult sorts(step which, const std::vector<Key>& keys) {
-  return matches(check(sort(which, keys, places(keys.size())), std::span<const Key>(keys)));
+::testing::AssertionResult sorts(step version, const std::vector<Key>& keys) {
+  return matches(check(sort(version, keys, indices(keys.size())), std::span<const Key>(keys)));
 }
 
 template <class Key>
-::testing::AssertionResult sorts_keys_alone(step which, const std::vector<Key>& keys) {
-  return matches(check_keys(sort(which, keys, {}), std::span<const Key>(keys)));
+::testing::AssertionResult sorts_keys_alone(step version, const std::vector<Key>& keys) {
+  return matches(check_keys(sort(version, keys, {}), std::span<const Key>(keys)));
 }
 
 // --- who does the work ---------------------------------------------------------------------------
@@ -120,14 +120,14 @@ template <class Key>
 void expect_required_work(std::size_t n, bool pairs, const char* keys_of) {
   const auto keys = random_keys<Key>(n, 1);
   const std::size_t bytes = (pairs ? 2 : 1) * bytes_of(keys);
-  const auto work = [&](step which) {
-    return work_of([&] { return pairs ? sorts(which, keys) : sorts_keys_alone(which, keys); });
+  const auto work = [&](step version) {
+    return work_of([&] { return pairs ? sorts(version, keys) : sorts_keys_alone(version, keys); });
   };
   const std::string of = std::string(": ") + keys_of + (pairs ? " with values" : " alone");
 
   const bool tiles = n > 10'240;  // several, of which blocks have their share
-  for (const auto& [which, name] : {kSteps[1], kSteps[2]}) {
-    const lab::testing::work done = work(which);
+  for (const auto& [version, name] : {kSteps[1], kSteps[2]}) {
+    const lab::testing::work done = work(version);
     EXPECT_TRUE(as_required(done, {.threads = tiles ? 512U : 32U,
                                    .blocks = tiles ? 2U : 1U,
                                    .kernels = 4,
@@ -146,7 +146,7 @@ void expect_required_work(std::size_t n, bool pairs, const char* keys_of) {
         EXPECT_LT(8 * k.shared_of_busiest, k.shared)
             << name << of << ": one thread sorts the tiles of " << k.name;
       }
-    if (which == step::digits)
+    if (version == step::digits)
       EXPECT_LE(done.kernels.size(), 4U * 5) << name << of << ": more than four passes";
     else
       expect_one_sweep(done, bytes_of(keys), bytes, tiles, name + of);
@@ -177,8 +177,8 @@ INSTANTIATE_TEST_SUITE_P(Steps, Sort,
                          lab::testing::by_step_and{"_n"});
 
 TEST_P(Sort, SortsPairsStably) {
-  const auto& [which, n] = GetParam();
-  EXPECT_TRUE(sorts(which.value, random_keys<std::uint32_t>(n, n + 1)));
+  const auto& [version, n] = GetParam();
+  EXPECT_TRUE(sorts(version.value, random_keys<std::uint32_t>(n, n + 1)));
 }
 
 using EachStep = lab::testing::each_step<named_step>;
@@ -186,36 +186,36 @@ INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps), lab::test
 
 TEST_P(EachStep, SortsIntsAndFloats) {
   for (const std::size_t n : {33U, 7681U}) {
-    EXPECT_TRUE(sorts(which(), random_keys<std::int32_t>(n, n + 2)));
-    EXPECT_TRUE(sorts(which(), random_keys<float>(n, n + 3)));
+    EXPECT_TRUE(sorts(version(), random_keys<std::int32_t>(n, n + 2)));
+    EXPECT_TRUE(sorts(version(), random_keys<float>(n, n + 3)));
   }
 }
 
 TEST_P(EachStep, SortsKeysWithoutValues) {
   for (const std::size_t n : {0U, 1U, 33U, 5000U}) {
-    EXPECT_TRUE(sorts_keys_alone(which(), random_keys<std::uint32_t>(n, 1)));
-    EXPECT_TRUE(sorts_keys_alone(which(), random_keys<std::int32_t>(n, 2)));
-    EXPECT_TRUE(sorts_keys_alone(which(), random_keys<float>(n, 3)));
+    EXPECT_TRUE(sorts_keys_alone(version(), random_keys<std::uint32_t>(n, 1)));
+    EXPECT_TRUE(sorts_keys_alone(version(), random_keys<std::int32_t>(n, 2)));
+    EXPECT_TRUE(sorts_keys_alone(version(), random_keys<float>(n, 3)));
   }
 }
 
 TEST_P(EachStep, KeepsTheOrderOfEqualKeys) {
   for (const std::uint32_t highest : {0U, 1U, 300U})
-    EXPECT_TRUE(sorts(which(), random_keys<std::uint32_t>(6007, highest, highest)));
+    EXPECT_TRUE(sorts(version(), random_keys<std::uint32_t>(6007, highest, highest)));
 }
 
 TEST_P(EachStep, KeepsTheOrderOfKeysThatDifferInOneDigitOnly) {
   for (const unsigned bit : {0U, 7U, 8U, 15U, 16U, 23U, 24U, 31U}) {
     auto keys = random_keys<std::uint32_t>(1500, bit, 1);
     for (std::uint32_t& key : keys) key = key << bit | (0x5A5A5A5AU & ~(1U << bit));
-    EXPECT_TRUE(sorts(which(), keys)) << "bit " << bit;
+    EXPECT_TRUE(sorts(version(), keys)) << "bit " << bit;
   }
 }
 
 TEST_P(EachStep, SortsALargeKeyBehindManySmallOnes) {
   auto keys = random_keys<std::uint32_t>(6007, 3, 200);
   for (const unsigned digit : {1U, 2U, 3U}) keys[6000 - digit] = 1U << 8 * digit;
-  EXPECT_TRUE(sorts(which(), keys));
+  EXPECT_TRUE(sorts(version(), keys));
 }
 
 TEST_P(EachStep, PutsNegativeIntsFirst) {
@@ -224,8 +224,8 @@ TEST_P(EachStep, PutsNegativeIntsFirst) {
                                           -2, std::numeric_limits<std::int32_t>::min(),
                                           1,  -256,
                                           255};
-  EXPECT_TRUE(sorts(which(), keys));
-  EXPECT_EQ(sort(which(), keys, {}).keys,
+  EXPECT_TRUE(sorts(version(), keys));
+  EXPECT_EQ(sort(version(), keys, {}).keys,
             (std::vector<std::int32_t>{std::numeric_limits<std::int32_t>::min(), -256, -2, -1, 0, 1,
                                        3, 255, std::numeric_limits<std::int32_t>::max()}));
 }
@@ -251,8 +251,8 @@ TEST_P(EachStep, SortsFloatsInTheOrderOfTheirBits) {
   std::vector<float> keys;
   for (std::size_t i = 0; i < 2 * in_order.size(); ++i)
     keys.push_back(in_order[i * 5 % in_order.size()]);
-  EXPECT_TRUE(sorts(which(), keys));
-  const auto sorted = sort(which(), keys, {}).keys;
+  EXPECT_TRUE(sorts(version(), keys));
+  const auto sorted = sort(version(), keys, {}).keys;
   ASSERT_EQ(sorted.size(), keys.size());
   for (std::size_t i = 0; i < sorted.size(); ++i)
     EXPECT_EQ(std::bit_cast<std::uint32_t>(sorted[i]),
@@ -262,18 +262,18 @@ TEST_P(EachStep, SortsFloatsInTheOrderOfTheirBits) {
 
 /// The keys and the values, whatever they are, are those of a stable sort on the host.
 template <class Key>
-::testing::AssertionResult sorts_awkward_pairs(step which, std::size_t n) {
+::testing::AssertionResult sorts_awkward_pairs(step version, std::size_t n) {
   const auto [patterns, values] = lab::testing::awkward_pairs(n, n);
   std::vector<Key> keys;
   std::vector<std::pair<std::int64_t, std::pair<std::uint32_t, std::uint32_t>>> expected;
   for (std::size_t i = 0; i < n; ++i) {
     keys.push_back(std::bit_cast<Key>(patterns[i]));
-    expected.push_back({place_in_order(keys[i]), {patterns[i], values[i]}});
+    expected.push_back({position_in_order(keys[i]), {patterns[i], values[i]}});
   }
   std::ranges::stable_sort(expected, {}, [](const auto& each) { return each.first; });
-  const result<Key> sorted = sort(which, keys, values);
+  const result<Key> sorted = sort(version, keys, values);
   std::vector<std::uint32_t> got, wanted;  // keys and values in turns
-  for (const auto& [place, pair] : expected) wanted.insert(wanted.end(), {pair.first, pair.second});
+  for (const auto& [rank, pair] : expected) wanted.insert(wanted.end(), {pair.first, pair.second});
   if (sorted.keys.size() != n || sorted.values.size() != n)
     return ::testing::AssertionFailure()
            << sorted.keys.size() << " keys and " << sorted.values.size() << " values of " << n;
@@ -285,9 +285,9 @@ template <class Key>
 TEST_P(EachStep, SortsKeysAndValuesAtTheEndsOfTheirRange) {
   // 0xFFFFFFFF is a key and a value like any other, in a tile that is full and in one that is not.
   for (const std::size_t n : {1U, 257U, 7681U}) {
-    EXPECT_TRUE(sorts_awkward_pairs<std::uint32_t>(which(), n)) << n;
-    EXPECT_TRUE(sorts_awkward_pairs<std::int32_t>(which(), n)) << n;
-    EXPECT_TRUE(sorts_awkward_pairs<float>(which(), n)) << n;
+    EXPECT_TRUE(sorts_awkward_pairs<std::uint32_t>(version(), n)) << n;
+    EXPECT_TRUE(sorts_awkward_pairs<std::int32_t>(version(), n)) << n;
+    EXPECT_TRUE(sorts_awkward_pairs<float>(version(), n)) << n;
   }
 }
 
@@ -295,46 +295,46 @@ TEST_P(EachStep, SortsManyTiles) {
   // More than can look at each other at once, with random digits, and with more than 2^16 equal
   // ones of four.
   const std::size_t n = 20 * 10'240 + 77;
-  EXPECT_TRUE(sorts(which(), random_keys<std::uint32_t>(n, 4)));
+  EXPECT_TRUE(sorts(version(), random_keys<std::uint32_t>(n, 4)));
   auto few = random_keys<std::uint32_t>(n, 5, 3);
   for (std::uint32_t& key : few) key = key == 3 ? 0x03020100U : 0xA0B0C0D0U;
-  EXPECT_TRUE(sorts(which(), few));
+  EXPECT_TRUE(sorts(version(), few));
 }
 
 TEST_P(EachStep, ForgetsThePreviousCall) {
   const auto many = random_keys<std::uint32_t>(30'000, 1), few = random_keys<std::uint32_t>(600, 2);
-  EXPECT_TRUE(sorts(which(), many));
-  EXPECT_TRUE(sorts(which(), few));
-  EXPECT_TRUE(sorts(which(), many));
+  EXPECT_TRUE(sorts(version(), many));
+  EXPECT_TRUE(sorts(version(), few));
+  EXPECT_TRUE(sorts(version(), many));
 }
 
 TEST_P(EachStep, IsRightWhenItsKernelsAreRepeated) {
   // As a program repeats them to measure their time: with the memory of the launch before.
   const lab::repeated_timing samples(3);
-  EXPECT_TRUE(sorts(which(), random_keys<float>(9000, 6)));
-  EXPECT_TRUE(sorts_keys_alone(which(), random_keys<std::int32_t>(9000, 7)));
+  EXPECT_TRUE(sorts(version(), random_keys<float>(9000, 6)));
+  EXPECT_TRUE(sorts_keys_alone(version(), random_keys<std::int32_t>(9000, 7)));
 }
 
 TEST_P(EachStep, LeavesItsInputAlone) {
   const auto keys = random_keys<std::uint32_t>(3001, 7);
   const auto given = keys;
-  const auto values = places(3001), given_values = values;
-  sort(which(), given, given_values);
+  const auto values = indices(3001), given_values = values;
+  sort(version(), given, given_values);
   EXPECT_EQ(given, keys);
   EXPECT_EQ(given_values, values);
 }
 
 TEST_P(EachStep, RefusesAnotherNumberOfValuesThanOfKeys) {
   const auto keys = random_keys<float>(100, 1);
-  EXPECT_THROW(sort(which(), keys, places(99)), lab::invalid_input);
-  EXPECT_THROW(sort(which(), keys, places(101)), lab::invalid_input);
-  EXPECT_THROW(sort(which(), std::vector<float>{}, places(1)), lab::invalid_input);
-  EXPECT_TRUE(sorts(which(), keys));  // and it works again
+  EXPECT_THROW(sort(version(), keys, indices(99)), lab::invalid_input);
+  EXPECT_THROW(sort(version(), keys, indices(101)), lab::invalid_input);
+  EXPECT_THROW(sort(version(), std::vector<float>{}, indices(1)), lab::invalid_input);
+  EXPECT_TRUE(sorts(version(), keys));  // and it works again
 }
 
 TEST_P(EachStep, SaysHowLongItTook) {
   const float milliseconds =
-      sort(which(), random_keys<std::uint32_t>(5000, 9), places(5000)).kernel_ms;
+      sort(version(), random_keys<std::uint32_t>(5000, 9), indices(5000)).kernel_ms;
   EXPECT_GT(milliseconds, 0.0F);
   EXPECT_LT(milliseconds, 60'000.0F);
 }
@@ -346,8 +346,8 @@ INSTANTIATE_TEST_SUITE_P(Steps, EachSeed,
                          lab::testing::by_step_and{"_seed"});
 
 TEST_P(EachSeed, SortsRandomFloats) {
-  const auto& [which, seed] = GetParam();
-  EXPECT_TRUE(sorts(which.value, random_keys<float>(7001, seed)));
+  const auto& [version, seed] = GetParam();
+  EXPECT_TRUE(sorts(version.value, random_keys<float>(7001, seed)));
 }
 
 TEST(Memory, ThatIsNotThereIsReported) {
@@ -371,10 +371,10 @@ TEST_P(Digit, IsSortedByAndNothingElse) {
   const auto of_digit = [digit](std::uint32_t key) { return key >> 8 * digit & 255; };
   for (const std::size_t n : {1U, 33U, 10'240U, 12'001U}) {
     const auto keys = random_keys<std::uint32_t>(n, n);
-    EXPECT_TRUE(matches(check_by(sort_by_digit(keys, places(n), digit),
+    EXPECT_TRUE(matches(check_by(sort_by_digit(keys, indices(n), digit),
                                  std::span<const std::uint32_t>(keys), of_digit)));
     // Keys alone are moved alike.
-    EXPECT_EQ(sort_by_digit(keys, {}, digit).keys, sort_by_digit(keys, places(n), digit).keys);
+    EXPECT_EQ(sort_by_digit(keys, {}, digit).keys, sort_by_digit(keys, indices(n), digit).keys);
   }
 }
 
@@ -386,23 +386,23 @@ TEST(Digits, AreSortedByWhereABlockHasSeveralTiles) {
   const std::size_t n = (static_cast<std::size_t>(processors) * 4 + 3) * 10'240 + 5;
   const auto keys = random_keys<std::uint32_t>(n, 3);
   EXPECT_TRUE(
-      matches(check_by(sort_by_digit(keys, places(n), 1), std::span<const std::uint32_t>(keys),
+      matches(check_by(sort_by_digit(keys, indices(n), 1), std::span<const std::uint32_t>(keys),
                        [](std::uint32_t key) { return key >> 8 & 255; })));
 }
 
 TEST(Digits, AreFour) {
   const auto keys = random_keys<std::uint32_t>(10, 1);
   EXPECT_THROW(sort_by_digit(keys, {}, 4), lab::invalid_input);
-  EXPECT_THROW(sort_by_digit(keys, places(9), 0), lab::invalid_input);
+  EXPECT_THROW(sort_by_digit(keys, indices(9), 0), lab::invalid_input);
 }
 
 // --- the check itself ----------------------------------------------------------------------------
 
 TEST(Check, KnowsTheOrderOfFloats) {
-  EXPECT_LT(place_in_order(-2.0F), place_in_order(-1.0F));
-  EXPECT_LT(place_in_order(-1.0F), place_in_order(-0.0F));
-  EXPECT_LT(place_in_order(-0.0F), place_in_order(0.0F));
-  EXPECT_LT(place_in_order(0.0F), place_in_order(1.0F));
+  EXPECT_LT(position_in_order(-2.0F), position_in_order(-1.0F));
+  EXPECT_LT(position_in_order(-1.0F), position_in_order(-0.0F));
+  EXPECT_LT(position_in_order(-0.0F), position_in_order(0.0F));
+  EXPECT_LT(position_in_order(0.0F), position_in_order(1.0F));
 }
 
 TEST(Check, SeesWhatIsWrong) {
@@ -444,7 +444,7 @@ FAULT_TEST(Thrust, ReportsEveryCallThatFails) {
 // One of the four passes of step digits: what they do on the host is the same.
 FAULT_TEST(Digits, ReportEveryCallThatFails) {
   const auto keys = random_keys<std::uint32_t>(100, 1);
-  expect_failures_reported([&] { return sort_by_digit(keys, places(100), 1).keys; }, keys);
+  expect_failures_reported([&] { return sort_by_digit(keys, indices(100), 1).keys; }, keys);
 }
 
 FAULT_TEST(OneSweep, ReportsEveryCallThatFails) {

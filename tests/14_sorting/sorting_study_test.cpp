@@ -39,13 +39,14 @@ const std::vector<method> kAll(std::begin(kMethods), std::end(kMethods));
 // --- who does the work ---------------------------------------------------------------------------
 
 REQUIRED_WORK(EveryMethodByItsOwnMeans) {
-  const auto is_right = [](method how, lab::batch arrays) {
+  const auto is_right = [](method algorithm, lab::batch arrays) {
     const std::vector<problem> problems = {make_problem(arrays, 1)};
-    return matches(check(study(problems, std::vector{how}, 2), problems, std::vector{how}, 2));
+    return matches(
+        check(study(problems, std::vector{algorithm}, 2), problems, std::vector{algorithm}, 2));
   };
-  for (const method how : {method::bitonic, method::odd_even}) {
+  for (const method algorithm : {method::bitonic, method::odd_even}) {
     EXPECT_TRUE(as_required(work_of([&] {
-                              return is_right(how, {2, 2048});
+                              return is_right(algorithm, {2, 2048});
                             }),
                             {.threads = 1024,
                              .blocks = 2,
@@ -56,7 +57,7 @@ REQUIRED_WORK(EveryMethodByItsOwnMeans) {
                              .shared_memory = true}));
     EXPECT_TRUE(at_other_sizes(
         [&](std::size_t n) {
-          return is_right(how, {n, 16});
+          return is_right(algorithm, {n, 16});
         },
         {.threads = 1, .writes = 1}));
   }
@@ -126,10 +127,10 @@ TEST(Study, SortsTheLargestKeysOfABatch) {
 TEST(Study, RefusesATimeForASortThatIsNotTheExpectedOne) {
   // Here it is the expectation that is wrong, in one key: the first, the last, one between.
   for (const std::size_t where : {0U, 37U, 95U})
-    for (const method how : kAll) {
+    for (const method algorithm : kAll) {
       problem wrong = make_problem({3, 32}, 11);
       wrong.sorted_keys[where] ^= 1;
-      EXPECT_THROW(study(std::vector{wrong}, std::vector{how}, 1), wrong_order) << where;
+      EXPECT_THROW(study(std::vector{wrong}, std::vector{algorithm}, 1), wrong_order) << where;
     }
 }
 
@@ -176,7 +177,7 @@ TEST(Check, SeesRowsThatAreNotWhatWasAskedFor) {
   };
   EXPECT_TRUE(is_right(right));
   EXPECT_FALSE(check({}, problems, methods, 3));
-  EXPECT_FALSE(is_right(with([](row& r) { r.how = method::bitonic; })));
+  EXPECT_FALSE(is_right(with([](row& r) { r.algorithm = method::bitonic; })));
   EXPECT_FALSE(is_right(with([](row& r) { r.arrays = {8, 125}; })));
   EXPECT_FALSE(is_right(with([](row& r) { r.sample_ms = {3, 2}; })));
   EXPECT_FALSE(is_right(with([](row& r) { r.sample_ms = {3, 0, 2}; })));
@@ -195,9 +196,9 @@ TEST(Comparators, AreCounted) {
 
 FAULT_TEST(Study, ReportsEveryCallThatFails) {
   const std::vector<problem> problems = {make_problem({2, 32}, 1)};
-  for (const method how : kAll)
+  for (const method algorithm : kAll)
     expect_failures_reported([&] {
-      const std::vector<method> one = {how};
+      const std::vector<method> one = {algorithm};
       return matches(check(study(problems, one, 2), problems, one, 2));
     });
 }

@@ -47,17 +47,18 @@ using named_step = lab::testing::named<step>;
 constexpr named_step kSteps[] = {
     {step::locked, "locked"}, {step::atomic_add, "atomic_add"}, {step::in_order, "in_order"}};
 
-::testing::AssertionResult is_exact(step which, const vector& a, const vector& b, unsigned blocks) {
-  return matches(lab::compare(dot(which, a, b, blocks).value, reference(a, b), lab::tolerance{}));
+::testing::AssertionResult is_exact(step version, const vector& a, const vector& b,
+                                    unsigned blocks) {
+  return matches(lab::compare(dot(version, a, b, blocks).value, reference(a, b), lab::tolerance{}));
 }
 
 // --- who does the work ---------------------------------------------------------------------------
 
 REQUIRED_WORK(AGridThatEndsWithTheSum) {
   const vector a = whole_numbers(20'011, 1, -9, 14), b = whole_numbers(20'011, 2, -4, 5);
-  for (const auto& [which, name] : kSteps) {
+  for (const auto& [version, name] : kSteps) {
     const lab::testing::work done =
-        work_of([&, which = which] { return is_exact(which, a, b, 12); });
+        work_of([&, version = version] { return is_exact(version, a, b, 12); });
     EXPECT_TRUE(as_required(done, {.threads = 12 * kThreads,
                                    .blocks = 12,
                                    .sent = 2 * bytes_of(a),
@@ -71,17 +72,17 @@ REQUIRED_WORK(AGridThatEndsWithTheSum) {
       if (!done.watched) continue;
       // (How many atomics those are depends on luck: a thread that waits looks again and again.)
       EXPECT_LE(k.atomic_threads, 2 * 12U) << name << ": one thread speaks for its block";
-      if (which == step::atomic_add) {
+      if (version == step::atomic_add) {
         EXPECT_EQ(k.plain_writes, 0U) << name << ": somebody else stores the total";
-      } else if (which == step::locked) {
+      } else if (version == step::locked) {
         EXPECT_GE(k.plain_writes, 12 * sizeof(float)) << name << ": no += under the lock";
         EXPECT_GE(k.atomics, 12U) << name << ": a lock that is taken less than once a block";
       }
     }
     EXPECT_LT(done.bytes_copied(cudaMemcpyDeviceToHost), 12 * sizeof(float))
         << name << ": the sums of the blocks came to the host";
-    EXPECT_TRUE(at_other_sizes([which = which](std::size_t n) {
-      return is_exact(which, whole_numbers(n, 1, 1, 4), whole_numbers(n, 2, 1, 4), 12);
+    EXPECT_TRUE(at_other_sizes([version = version](std::size_t n) {
+      return is_exact(version, whole_numbers(n, 1, 1, 4), whole_numbers(n, 2, 1, 4), 12);
     })) << name;
   }
 }
@@ -89,10 +90,10 @@ REQUIRED_WORK(AGridThatEndsWithTheSum) {
 REQUIRED_WORK(AsManyBlocksAsWereAskedFor) {
   const vector ones(3000,
                     1.0F);  // most blocks have no elements, and come to the meeting all the same
-  for (const auto& [which, name] : kSteps)
+  for (const auto& [version, name] : kSteps)
     for (const unsigned blocks : {1U, 1025U}) {
       const lab::testing::work done =
-          work_of([&, which = which] { return is_exact(which, ones, ones, blocks); });
+          work_of([&, version = version] { return is_exact(version, ones, ones, blocks); });
       EXPECT_TRUE(as_required(done, {.threads = 1, .fetched = sizeof(float)})) << name;
       for (const auto& k : done.kernels) EXPECT_EQ(k.blocks, blocks) << name;
     }
@@ -111,19 +112,19 @@ INSTANTIATE_TEST_SUITE_P(Steps, Dot,
                          lab::testing::by_step_and{"_n"});
 
 TEST_P(Dot, IsExactForWholeNumbersWithFewBlocksAndMany) {
-  const auto& [which, n] = GetParam();
+  const auto& [version, n] = GetParam();
   // At most 33 * 1024 products of at most 14 * 29: below 2^24 in every order.
   const vector a = whole_numbers(n, n + 1, -9, 14), b = whole_numbers(n, n + 2, 1, 29);
   for (const unsigned blocks : {1U, 2U, 3U, 8U, 32U, 137U})  // more than there are parts, too
-    EXPECT_TRUE(is_exact(which.value, a, b, blocks)) << blocks << " blocks";
+    EXPECT_TRUE(is_exact(version.value, a, b, blocks)) << blocks << " blocks";
 }
 
 TEST_P(Dot, IsWithinTheBoundForRandomNumbers) {
-  const auto& [which, n] = GetParam();
+  const auto& [version, n] = GetParam();
   const vector a = lab::random_floats(n, n + 3, -1, 1);
   const vector b = lab::random_floats(n, n + 4, -100, 300);
   for (const unsigned blocks : {1U, 5U, 32U})
-    EXPECT_TRUE(matches(lab::compare(dot(which.value, a, b, blocks).value, reference(a, b),
+    EXPECT_TRUE(matches(lab::compare(dot(version.value, a, b, blocks).value, reference(a, b),
                                      {.absolute = error_bound(a, b, blocks)})))
         << blocks << " blocks";
 }
@@ -131,7 +132,7 @@ TEST_P(Dot, IsWithinTheBoundForRandomNumbers) {
 class EachStep : public lab::testing::each_step<named_step> {
  protected:
   static constexpr unsigned kBlocks = 137;
-  float sum(const vector& a, const vector& b) const { return dot(which(), a, b, kBlocks).value; }
+  float sum(const vector& a, const vector& b) const { return dot(version(), a, b, kBlocks).value; }
   double bound(const vector& a, const vector& b) const { return error_bound(a, b, kBlocks); }
   static std::size_t most() { return 1'000'007; }
   static std::size_t full_size() { return lab::dot_with_lock::kDefaultSize; }
@@ -148,12 +149,12 @@ TEST_P(EachStep, CountsEachBlockOnceWhereAllCompete) {
   // Blocks with next to nothing to do before they meet: who is not kept out gets in between.
   for (const unsigned blocks : {64U, 1000U}) {
     const vector ones(std::size_t{blocks} * kThreads, 1.0F);
-    EXPECT_EQ(dot(which(), ones, ones, blocks).value, static_cast<float>(ones.size()));
+    EXPECT_EQ(dot(version(), ones, ones, blocks).value, static_cast<float>(ones.size()));
   }
 }
 
 TEST_P(EachStep, IsZeroForEmptyVectorsWithoutAKernel) {
-  const auto result = dot(which(), {}, {}, 32);
+  const auto result = dot(version(), {}, {}, 32);
   EXPECT_EQ(result.value, 0.0F);
   EXPECT_EQ(result.kernel_ms, 0.0F);
 }
@@ -161,21 +162,21 @@ TEST_P(EachStep, IsZeroForEmptyVectorsWithoutAKernel) {
 TEST_P(EachStep, RefusesGridsThatItDoesNotKnow) {
   const vector ones(3, 1.0F);
   for (const unsigned blocks : {0U, kMostBlocks + 1, std::numeric_limits<unsigned>::max()})
-    EXPECT_THROW(dot(which(), ones, ones, blocks), lab::invalid_input) << blocks;
-  EXPECT_THROW(dot(which(), {}, {}, 0), lab::invalid_input);
-  EXPECT_NO_THROW(dot(which(), {}, {}, kMostBlocks));
+    EXPECT_THROW(dot(version(), ones, ones, blocks), lab::invalid_input) << blocks;
+  EXPECT_THROW(dot(version(), {}, {}, 0), lab::invalid_input);
+  EXPECT_NO_THROW(dot(version(), {}, {}, kMostBlocks));
 }
 
 TEST_P(EachStep, BeginsAtZeroWithAFreeLockEachTime) {
   const vector ones(5000, 1.0F), few(3, 2.0F);
-  EXPECT_EQ(dot(which(), ones, ones, 7).value, 5000.0F);
-  EXPECT_EQ(dot(which(), few, few, 7).value, 12.0F);
-  EXPECT_EQ(dot(which(), ones, ones, 7).value, 5000.0F);
+  EXPECT_EQ(dot(version(), ones, ones, 7).value, 5000.0F);
+  EXPECT_EQ(dot(version(), few, few, 7).value, 12.0F);
+  EXPECT_EQ(dot(version(), ones, ones, 7).value, 5000.0F);
 }
 
 TEST_P(EachStep, SaysHowLongItTook) {
   const vector ones(1000, 1.0F);
-  const float milliseconds = dot(which(), ones, ones, 2).kernel_ms;
+  const float milliseconds = dot(version(), ones, ones, 2).kernel_ms;
   EXPECT_GT(milliseconds, 0.0F);
   EXPECT_LT(milliseconds, 60'000.0F);
 }
@@ -189,13 +190,13 @@ vector one_number_a_part(unsigned blocks, std::uint64_t seed) {
   lab::random_source random(seed);
   vector a(std::size_t{blocks} * kThreads);
   for (std::size_t part = 0; part < blocks; ++part) {
-    const auto place = static_cast<std::size_t>(random.integer(0, kThreads - 1));
+    const auto slot = static_cast<std::size_t>(random.integer(0, kThreads - 1));
     const float number = std::ldexp(random.real(-1, 1), random.integer(0, 20));
     const std::size_t half = blocks / 2;
     const bool again = part >= half && part < 2 * half;
     const auto first =
         a.begin() + static_cast<std::ptrdiff_t>((again ? part - half : 0) * kThreads);
-    a[part * kThreads + place] = again ? -std::accumulate(first, first + kThreads, 0.0F) : number;
+    a[part * kThreads + slot] = again ? -std::accumulate(first, first + kThreads, 0.0F) : number;
   }
   return a;
 }

@@ -48,9 +48,9 @@ const setting kTimeLimit("CPU_DEVICE_TIME_LIMIT", "10", setting::when::unless_gi
 using named_step = lab::testing::named<step>;
 constexpr named_step kSteps[] = {{step::locks, "locks"}, {step::lock_free, "lock_free"}};
 
-void expect_right_table(step which, const numbers& keys, const numbers& values,
+void expect_right_table(step version, const numbers& keys, const numbers& values,
                         std::size_t buckets) {
-  const auto built = build(which, keys, values, buckets).built;
+  const auto built = build(version, keys, values, buckets).built;
   ASSERT_TRUE(matches(check(built, keys, values, buckets)));
   for (std::size_t i = 0; i < keys.size(); ++i) {  // the contract says which entry is whose
     ASSERT_EQ(built.pool[i].key, keys[i]) << "of entry " << i;
@@ -62,10 +62,10 @@ void expect_right_table(step which, const numbers& keys, const numbers& values,
 
 REQUIRED_WORK(AKernelWhoseThreadsInsert) {
   const numbers keys = random_words(2003, 1);
-  for (const auto& [which, name] : kSteps) {
-    const auto is_right = [which = which](std::size_t n) {
+  for (const auto& [version, name] : kSteps) {
+    const auto is_right = [version = version](std::size_t n) {
       const numbers some = random_words(n, 1), values = random_words(n, 2);
-      return matches(check(build(which, some, values, 64).built, some, values, 64));
+      return matches(check(build(version, some, values, 64).built, some, values, 64));
     };
     const lab::testing::work done = work_of([&] { return is_right(2003); });
     EXPECT_TRUE(as_required(done, {.threads = 512,
@@ -80,7 +80,7 @@ REQUIRED_WORK(AKernelWhoseThreadsInsert) {
     if (!done.watched) continue;
     for (const auto& k : done.kernels) {
       EXPECT_GE(k.atomic_places, 64U) << name << ": each of 64 buckets has a lock or a head";
-      if (which == step::lock_free) {
+      if (version == step::lock_free) {
         EXPECT_LE(k.atomics, keys.size()) << name << ": one per key";
       }
     }
@@ -88,9 +88,9 @@ REQUIRED_WORK(AKernelWhoseThreadsInsert) {
 }
 
 TEST(LargeTable, IsRightToo) {
-  for (const auto& [which, name] : kSteps) {
-    const std::size_t keys = which == step::lock_free ? 120'011 : 20'011;
-    expect_right_table(which, random_words(keys, 5), random_words(keys, 6), 1024);
+  for (const auto& [version, name] : kSteps) {
+    const std::size_t keys = version == step::lock_free ? 120'011 : 20'011;
+    expect_right_table(version, random_words(keys, 5), random_words(keys, 6), 1024);
   }
 }
 
@@ -99,8 +99,8 @@ TEST(LargeTable, IsRightToo) {
 class Table : public ::testing::TestWithParam<std::tuple<named_step, std::size_t, std::size_t>> {};
 
 TEST_P(Table, HoldsRandomKeysInTheirBuckets) {
-  const auto& [which, n, buckets] = GetParam();
-  expect_right_table(which.value, random_words(n, n + 1), random_words(n, n + 2), buckets);
+  const auto& [version, n, buckets] = GetParam();
+  expect_right_table(version.value, random_words(n, n + 1), random_words(n, n + 2), buckets);
 }
 
 // Around a warp (32) and a block (256), a prime; one bucket, few, more than there are keys.
@@ -122,8 +122,8 @@ INSTANTIATE_TEST_SUITE_P(Steps, EachSeed,
                          lab::testing::by_step_and{"_seed"});
 
 TEST_P(EachSeed, FillsTheBooksBuckets) {
-  const auto& [which, seed] = GetParam();
-  expect_right_table(which.value, random_words(5000, 100 * seed),
+  const auto& [version, seed] = GetParam();
+  expect_right_table(version.value, random_words(5000, 100 * seed),
                      random_words(5000, 100 * seed + 1), 1024);
 }
 
@@ -135,61 +135,61 @@ TEST_P(EachStep, HoldsMoreKeysThanTheDeviceRunsThreads) {
   const std::size_t n = std::size_t{2} * device_limit(cudaDevAttrMultiProcessorCount) *
                             device_limit(cudaDevAttrMaxThreadsPerMultiProcessor) +
                         45;
-  expect_right_table(which(), random_words(n, 21), random_words(n, 22), 500);
+  expect_right_table(version(), random_words(n, 21), random_words(n, 22), 500);
 }
 
 TEST_P(EachStep, KeepsEveryDuplicate) {
   const numbers keys(1000, 77), values = random_words(1000, 3);
-  expect_right_table(which(), keys, values, 10);
+  expect_right_table(version(), keys, values, 10);
 }
 
 TEST_P(EachStep, HoldsAWarpWhoseLanesAllWantTheSameBucket) {
   // Neighbours in one bucket, each time another one: 0, 0, …, 1, 1, …
   numbers keys(40 * 32);
   for (std::size_t i = 0; i < keys.size(); ++i) keys[i] = static_cast<std::uint32_t>(i / 32);
-  expect_right_table(which(), keys, random_words(keys.size(), 4), 16);
+  expect_right_table(version(), keys, random_words(keys.size(), 4), 16);
 }
 
 TEST_P(EachStep, TakesTheSmallestAndTheLargestKeysAndValues) {
-  expect_right_table(which(), {0, 0xFFFFFFFF, 0xFFFFFFFE, 0x80000000, 0, 1},
+  expect_right_table(version(), {0, 0xFFFFFFFF, 0xFFFFFFFE, 0x80000000, 0, 1},
                      {0xFFFFFFFF, 0, 7, 0x80000000, 0xFFFFFFFE, 1}, 3);
 }
 
 TEST_P(EachStep, BucketsByTheKeyAndNotByTheValue) {
-  const auto t = build(which(), numbers{3}, numbers{8}, 10).built;
+  const auto t = build(version(), numbers{3}, numbers{8}, 10).built;
   EXPECT_EQ(t.heads[3], 0U);
   EXPECT_EQ(t.heads[8], kEnd);
 }
 
 TEST_P(EachStep, LeavesEmptyBucketsEmpty) {
-  const auto t = build(which(), {}, {}, 5).built;
+  const auto t = build(version(), {}, {}, 5).built;
   EXPECT_EQ(t.heads, numbers(5, kEnd));
 }
 
 TEST_P(EachStep, BuildsANewTableEachTime) {
   for (const std::uint64_t seed : {1, 2})
-    expect_right_table(which(), random_words(300, seed), random_words(300, seed + 9), 20);
+    expect_right_table(version(), random_words(300, seed), random_words(300, seed + 9), 20);
 }
 
 // --- refusals, time ------------------------------------------------------------------------------
 
 TEST_P(EachStep, RefusesKeysAndValuesOfDifferentNumber) {
-  EXPECT_THROW(build(which(), numbers{1, 2}, numbers{1}, 8), lab::invalid_input);
-  EXPECT_THROW(build(which(), numbers{1}, numbers{1, 2}, 8), lab::invalid_input);
+  EXPECT_THROW(build(version(), numbers{1, 2}, numbers{1}, 8), lab::invalid_input);
+  EXPECT_THROW(build(version(), numbers{1}, numbers{1, 2}, 8), lab::invalid_input);
 }
 
 TEST_P(EachStep, RefusesATableWithoutBuckets) {
-  EXPECT_THROW(build(which(), numbers{1}, numbers{1}, 0), lab::invalid_input);
-  EXPECT_THROW(build(which(), {}, {}, 0), lab::invalid_input);
+  EXPECT_THROW(build(version(), numbers{1}, numbers{1}, 0), lab::invalid_input);
+  EXPECT_THROW(build(version(), {}, {}, 0), lab::invalid_input);
 }
 
 TEST_P(EachStep, RefusesMoreBucketsThanNumbers) {
-  EXPECT_THROW(build(which(), numbers{1}, numbers{1}, std::size_t{kEnd} + 1), lab::invalid_input);
+  EXPECT_THROW(build(version(), numbers{1}, numbers{1}, std::size_t{kEnd} + 1), lab::invalid_input);
 }
 
 TEST_P(EachStep, SaysHowLongItTook) {
   const numbers keys = random_words(2000, 1);
-  const auto result = build(which(), keys, keys, 100);
+  const auto result = build(version(), keys, keys, 100);
   EXPECT_GT(result.kernel_ms, 0.0F);
   EXPECT_GE(result.whole_ms, 0.0F);
   EXPECT_LT(result.kernel_ms, 60'000.0F);
@@ -198,13 +198,13 @@ TEST_P(EachStep, SaysHowLongItTook) {
 FAULT_TEST_P(EachStep, ReportsEveryCallThatFails) {
   const numbers keys = random_words(100, 1), values = random_words(100, 2);
   expect_failures_reported(
-      [&] { return matches(check(build(which(), keys, values, 7).built, keys, values, 7)); }, keys,
-      values);
+      [&] { return matches(check(build(version(), keys, values, 7).built, keys, values, 7)); },
+      keys, values);
 }
 
 TEST_P(EachStep, HoldsTheProgramsKeys) {
   expect_at_full_size([&] {
-    expect_right_table(which(), random_words(kDefaultSize, 7), random_words(kDefaultSize, 8),
+    expect_right_table(version(), random_words(kDefaultSize, 7), random_words(kDefaultSize, 8),
                        kDefaultBuckets);
   });
 }

@@ -41,23 +41,24 @@ constexpr named_step kSteps[] = {{step::one_per_block, "one_per_block"},
                                  {step::lanes_in_turn, "lanes_in_turn"},
                                  {step::atomic_ref, "atomic_ref"}};
 
-::testing::AssertionResult is_exact(step which, const work& what) {
-  const auto result = count(which, what);
-  if (result.count == expected_count(what) && result.entries == expected_entries(which, what))
+::testing::AssertionResult is_exact(step version, const work& what) {
+  const auto result = count(version, what);
+  if (result.count == expected_count(what) && result.entries == expected_entries(version, what))
     return ::testing::AssertionSuccess();
   return ::testing::AssertionFailure()
          << result.count << " threads were counted, and there are " << expected_count(what)
          << "; the lock was taken " << result.entries << " times, not "
-         << expected_entries(which, what);
+         << expected_entries(version, what);
 }
-void expect_exact(step which, const work& what) { EXPECT_TRUE(is_exact(which, what)); }
+void expect_exact(step version, const work& what) { EXPECT_TRUE(is_exact(version, what)); }
 
 // --- who does the work ---------------------------------------------------------------------------
 
 REQUIRED_WORK(AGridThatTakesALock) {
   const work what{4, 64, 2};
-  for (const auto& [which, name] : kSteps) {
-    const lab::testing::work done = work_of([&, which = which] { return is_exact(which, what); });
+  for (const auto& [version, name] : kSteps) {
+    const lab::testing::work done =
+        work_of([&, version = version] { return is_exact(version, what); });
     EXPECT_TRUE(
         as_required(done, {.threads = 4, .blocks = 4, .fetched = 4, .writes = 4, .atomics = true}))
         << name;
@@ -65,14 +66,14 @@ REQUIRED_WORK(AGridThatTakesALock) {
       const auto& k = done.kernels.back();  // one before it may make the lock
       EXPECT_EQ(std::pair(k.blocks, k.threads_per_block), std::pair(4UL, 64UL)) << name;
       if (done.watched) {
-        EXPECT_GE(k.atomics, 2 * expected_entries(which, what))
+        EXPECT_GE(k.atomics, 2 * expected_entries(version, what))
             << name << ": each entry takes the lock, and gives it back";
-        EXPECT_GE(k.plain_writes, 2 * sizeof(std::uint64_t) * expected_entries(which, what))
+        EXPECT_GE(k.plain_writes, 2 * sizeof(std::uint64_t) * expected_entries(version, what))
             << name << ": what the lock protects is written without atomics";
       }
     }
-    EXPECT_TRUE(at_other_sizes([which = which](unsigned n) {
-      return is_exact(which, {n, n + 1, 2});
+    EXPECT_TRUE(at_other_sizes([version = version](unsigned n) {
+      return is_exact(version, {n, n + 1, 2});
     })) << name;
   }
 }
@@ -82,8 +83,8 @@ REQUIRED_WORK(AGridThatTakesALock) {
 class Count : public ::testing::TestWithParam<std::tuple<named_step, work>> {};
 
 TEST_P(Count, IsExact) {
-  const auto& [which, what] = GetParam();
-  expect_exact(which.value, what);
+  const auto& [version, what] = GetParam();
+  expect_exact(version.value, what);
 }
 
 // One thread; around a warp (32) and several; blocks that compete; threads that come back.
@@ -105,25 +106,25 @@ using EachStep = lab::testing::each_step<named_step>;
 INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps), lab::testing::by_step);
 
 TEST_P(EachStep, CountsTheLargestBlock) {
-  expect_exact(which(), {2, device_limit(cudaDevAttrMaxThreadsPerBlock), 1});
+  expect_exact(version(), {2, device_limit(cudaDevAttrMaxThreadsPerBlock), 1});
 }
 
 TEST_P(EachStep, CountsNothingInAnEmptyGrid) {
-  expect_exact(which(), {0, 32, 3});
-  expect_exact(which(), {3, 0, 3});
-  expect_exact(which(), {0, 0, 0});
+  expect_exact(version(), {0, 32, 3});
+  expect_exact(version(), {3, 0, 3});
+  expect_exact(version(), {0, 0, 0});
 }
 
-TEST_P(EachStep, CountsNothingZeroTimes) { expect_exact(which(), {3, 32, 0}); }
+TEST_P(EachStep, CountsNothingZeroTimes) { expect_exact(version(), {3, 32, 0}); }
 
 TEST_P(EachStep, BeginsWithAFreeLockAndAtZeroEachTime) {
-  for (int i = 0; i < 3; ++i) expect_exact(which(), {2, 40, 1});
+  for (int i = 0; i < 3; ++i) expect_exact(version(), {2, 40, 1});
 }
 
 TEST_P(EachStep, RefusesBlocksThatAreTooLargeAndNamesTheLimit) {
   const unsigned limit = device_limit(cudaDevAttrMaxThreadsPerBlock);
   try {
-    count(which(), {1, limit + 1, 1});
+    count(version(), {1, limit + 1, 1});
     FAIL() << "a block of " << limit + 1 << " threads was not refused";
   } catch (const lab::invalid_input& error) {
     EXPECT_NE(std::string(error.what()).find(std::to_string(limit)), std::string::npos)
@@ -132,23 +133,23 @@ TEST_P(EachStep, RefusesBlocksThatAreTooLargeAndNamesTheLimit) {
 }
 
 TEST_P(EachStep, RefusesGridsThatAreTooLargeAndWorksAgainAfterwards) {
-  EXPECT_THROW(count(which(), {device_limit(cudaDevAttrMaxGridDimX) + 1, 1, 1}),
+  EXPECT_THROW(count(version(), {device_limit(cudaDevAttrMaxGridDimX) + 1, 1, 1}),
                lab::invalid_input);
-  expect_exact(which(), {2, 33, 1});
+  expect_exact(version(), {2, 33, 1});
 }
 
 TEST_P(EachStep, SaysHowLongItTook) {
-  const float milliseconds = count(which(), {2, 32, 1}).kernel_ms;
+  const float milliseconds = count(version(), {2, 32, 1}).kernel_ms;
   EXPECT_GT(milliseconds, 0.0F);
   EXPECT_LT(milliseconds, 60'000.0F);
 }
 
 FAULT_TEST_P(EachStep, ReportsEveryCallThatFails) {
-  expect_failures_reported([&] { return count(which(), {3, 33, 2}).count; });
+  expect_failures_reported([&] { return count(version(), {3, 33, 2}).count; });
 }
 
 TEST_P(EachStep, IsExactAtTheProgramsSize) {
-  expect_at_full_size([&] { expect_exact(which(), kDefaultWork); });
+  expect_at_full_size([&] { expect_exact(version(), kDefaultWork); });
 }
 
 }  // namespace

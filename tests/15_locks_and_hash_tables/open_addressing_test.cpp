@@ -62,9 +62,9 @@ batch insert(const numbers& keys, const numbers& values) {
 batch find(const numbers& keys) { return {operation::find, keys, {}}; }
 batch erase(const numbers& keys) { return {operation::erase, keys, {}}; }
 
-::testing::AssertionResult finds_what_it_should(step which, std::size_t slots,
+::testing::AssertionResult finds_what_it_should(step version, std::size_t slots,
                                                 const std::vector<batch>& batches) {
-  const auto found = apply_batches(which, slots, batches).found;
+  const auto found = apply_batches(version, slots, batches).found;
   const auto expected = to_be_found(batches);
   if (found.size() != expected.size())
     return ::testing::AssertionFailure()
@@ -76,10 +76,10 @@ batch erase(const numbers& keys) { return {operation::erase, keys, {}}; }
   return ::testing::AssertionSuccess();
 }
 
-void expect_full(step which, std::size_t slots, const std::vector<batch>& batches,
+void expect_full(step version, std::size_t slots, const std::vector<batch>& batches,
                  std::size_t lost) {
   try {
-    apply_batches(which, slots, batches);
+    apply_batches(version, slots, batches);
     FAIL() << "a table of " << slots << " slots took " << lost << " keys too many";
   } catch (const lab::invalid_input& error) {
     std::string message = error.what();
@@ -110,12 +110,12 @@ INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps), lab::test
 
 REQUIRED_WORK(KernelsThatInsertFindAndErase) {
   constexpr std::size_t kKeys = 2003;
-  for (const auto& [which, name] : kSteps) {
-    const numbers keys = different_numbers(which, kKeys, 1),
-                  values = different_numbers(which, kKeys, 2);
-    const std::size_t bytes = kKeys * (which == step::packed ? 4 : 8);
-    const lab::testing::work done = work_of([&, which = which] {
-      return finds_what_it_should(which, 2 * kKeys,
+  for (const auto& [version, name] : kSteps) {
+    const numbers keys = different_numbers(version, kKeys, 1),
+                  values = different_numbers(version, kKeys, 2);
+    const std::size_t bytes = kKeys * (version == step::packed ? 4 : 8);
+    const lab::testing::work done = work_of([&, version = version] {
+      return finds_what_it_should(version, 2 * kKeys,
                                   {insert(keys, values), find(keys), erase(keys), find(keys)});
     });
     // Half of all slots are empty: two windows a key would do, even to those that copy them.
@@ -129,9 +129,9 @@ REQUIRED_WORK(KernelsThatInsertFindAndErase) {
                                    .reads_at_most = 4 * (2 + 2 * 2 * kSlotsOfAWindow) * bytes,
                                    .atomics = true}))
         << name;
-    EXPECT_TRUE(at_other_sizes([which = which](std::size_t n) {
-      const numbers some = different_numbers(which, n + 1, 1);
-      return finds_what_it_should(which, 2 * n + 10, {insert(some, some), find(some)});
+    EXPECT_TRUE(at_other_sizes([version = version](std::size_t n) {
+      const numbers some = different_numbers(version, n + 1, 1);
+      return finds_what_it_should(version, 2 * n + 10, {insert(some, some), find(some)});
     })) << name;
   }
 }
@@ -152,10 +152,10 @@ REQUIRED_WORK(OneWordForEachSlotOfStepPacked) {
 }
 
 REQUIRED_WORK(InsertionsWithoutLocks) {
-  for (const auto& [which, name] : kSteps) {
-    const numbers keys = different_numbers(which, 501, 1);
-    const auto done = work_without_values([&, which = which] {
-      (void)apply_batches(which, 1002, std::vector<batch>{insert(keys, keys)});
+  for (const auto& [version, name] : kSteps) {
+    const numbers keys = different_numbers(version, 501, 1);
+    const auto done = work_without_values([&, version = version] {
+      (void)apply_batches(version, 1002, std::vector<batch>{insert(keys, keys)});
     });
     EXPECT_FALSE(done.kernels.empty()) << name << ": no kernel inserts";
     for (const auto& kernel : done.kernels)  // what only stores may have emptied the table
@@ -171,12 +171,12 @@ REQUIRED_WORK(SearchesThatSoonEndInATableThatIsNearlyFull) {
   // 95 % of all slots have keys. With double hashing a key that is not there looks at about 8
   // windows; with the neighbouring window as the next one, at about 50.
   constexpr std::size_t kKeys = 5003, kSlots = kKeys * 100 / 95;
-  for (const auto& [which, name] : kSteps) {
-    const numbers keys = different_numbers(which, 2 * kKeys, 3), present = first_of(keys, kKeys),
+  for (const auto& [version, name] : kSteps) {
+    const numbers keys = different_numbers(version, 2 * kKeys, 3), present = first_of(keys, kKeys),
                   absent = after_first(keys, kKeys);
-    const std::size_t slot_bytes = which == step::packed ? 8 : 16;
-    const lab::testing::work done = work_of([&, which = which] {
-      return finds_what_it_should(which, kSlots, {insert(present, present), find(absent)});
+    const std::size_t slot_bytes = version == step::packed ? 8 : 16;
+    const lab::testing::work done = work_of([&, version = version] {
+      return finds_what_it_should(version, kSlots, {insert(present, present), find(absent)});
     });
     EXPECT_TRUE(as_required(done, {.kernels = 2, .reads_at_most = 80 * kKeys * slot_bytes}))
         << name;
@@ -202,13 +202,13 @@ INSTANTIATE_TEST_SUITE_P(Steps, Loads,
                          });
 
 TEST_P(Loads, FindsWhatIsThereAndNothingElse) {
-  const auto [which, n, load] = GetParam();
+  const auto [version, n, load] = GetParam();
   const std::size_t slots = (n * 100 + load - 1) / load;
   // Fewer keys that are not there: without an empty slot, each search for one visits everything.
-  const numbers keys = different_numbers(which.value, n + n / 8 + 1, n),
-                present = first_of(keys, n), values = different_numbers(which.value, n, load);
+  const numbers keys = different_numbers(version.value, n + n / 8 + 1, n),
+                present = first_of(keys, n), values = different_numbers(version.value, n, load);
   EXPECT_TRUE(finds_what_it_should(
-      which.value, slots,
+      version.value, slots,
       {find(present), insert(present, values), find(keys), erase(every_second(present)), find(keys),
        erase(present), find(present)}));
 }
@@ -216,8 +216,8 @@ TEST_P(Loads, FindsWhatIsThereAndNothingElse) {
 TEST_P(EachStep, HasRoomForAsManyKeysAsItHasSlots) {
   // Whatever the number of windows is, the probes of each key go round the end of the table.
   for (std::size_t slots = 1; slots <= 100; ++slots) {
-    const numbers keys = different_numbers(which(), slots, slots);
-    EXPECT_TRUE(finds_what_it_should(which(), slots, {insert(keys, keys), find(keys)})) << slots;
+    const numbers keys = different_numbers(version(), slots, slots);
+    EXPECT_TRUE(finds_what_it_should(version(), slots, {insert(keys, keys), find(keys)})) << slots;
   }
 }
 
@@ -225,29 +225,30 @@ TEST_P(EachStep, HoldsMoreKeysThanTheDeviceRunsThreads) {
   const std::size_t n = device_limit(cudaDevAttrMultiProcessorCount) *
                             device_limit(cudaDevAttrMaxThreadsPerMultiProcessor) +
                         45;
-  const numbers keys = different_numbers(which(), n, 21), values = different_numbers(which(), n, 2);
-  EXPECT_TRUE(finds_what_it_should(which(), 2 * n,
+  const numbers keys = different_numbers(version(), n, 21),
+                values = different_numbers(version(), n, 2);
+  EXPECT_TRUE(finds_what_it_should(version(), 2 * n,
                                    {insert(keys, values), find(keys), erase(keys), find(keys)}));
 }
 
 TEST_P(EachStep, TakesKeysThatFollowAPattern) {
-  const std::uint64_t upper_half = which() == step::packed ? 16 : 32;
+  const std::uint64_t upper_half = version() == step::packed ? 16 : 32;
   numbers neighbours(1000), multiples(1000);
   for (std::size_t i = 0; i < neighbours.size(); ++i) {
     neighbours[i] = i;
     multiples[i] = std::uint64_t{i} << upper_half;
   }
   for (const numbers& keys : {neighbours, multiples})
-    EXPECT_TRUE(finds_what_it_should(which(), 1100, {insert(keys, neighbours), find(keys)}));
+    EXPECT_TRUE(finds_what_it_should(version(), 1100, {insert(keys, neighbours), find(keys)}));
 }
 
 TEST_P(EachStep, TakesTheSmallestAndTheLargestKeysAndValues) {
-  const std::uint64_t most = largest(which()), high_bit = most / 2 + 1;
+  const std::uint64_t most = largest(version()), high_bit = most / 2 + 1;
   const numbers keys{0, most, 1, high_bit}, values{most, 0, high_bit, 1};
   EXPECT_TRUE(
-      finds_what_it_should(which(), 8, {insert(keys, values), find(keys), find({2, most - 1})}));
-  EXPECT_TRUE(finds_what_it_should(which(), 8, {insert({0}, {0}), find({0, 1})}));
-  EXPECT_TRUE(finds_what_it_should(which(), 8, {insert({most}, {most}), find({most, 0})}));
+      finds_what_it_should(version(), 8, {insert(keys, values), find(keys), find({2, most - 1})}));
+  EXPECT_TRUE(finds_what_it_should(version(), 8, {insert({0}, {0}), find({0, 1})}));
+  EXPECT_TRUE(finds_what_it_should(version(), 8, {insert({most}, {most}), find({most, 0})}));
 }
 
 TEST(Wide, TellsKeysApartThatDifferInTheUpperHalfAlone) {
@@ -263,7 +264,7 @@ TEST(Wide, TellsKeysApartThatDifferInTheUpperHalfAlone) {
 // --- the same key more than once -----------------------------------------------------------------
 
 TEST_P(EachStep, KeepsTheSmallestValueOfAKeyThatComesOften) {
-  const numbers values = different_numbers(which(), 1000, 3);
+  const numbers values = different_numbers(version(), 1000, 3);
   // One key; all copies of a key in a warp; in different blocks.
   numbers in_warp(values.size()), in_blocks(values.size());
   for (std::size_t i = 0; i < values.size(); ++i) {
@@ -274,29 +275,29 @@ TEST_P(EachStep, KeepsTheSmallestValueOfAKeyThatComesOften) {
     // In a table that just holds them, no key may have two slots. One that has is still there when
     // it has been erased.
     const std::size_t different = keys[0] == 77 ? 1 : *std::ranges::max_element(keys) + 1;
-    EXPECT_TRUE(finds_what_it_should(which(), different,
+    EXPECT_TRUE(finds_what_it_should(version(), different,
                                      {insert(keys, values), find(keys), erase(keys), find(keys)}));
   }
 }
 
 TEST_P(EachStep, GivesTheLastSlotToAKeyThatComesOften) {
   // Many threads come to the only empty slot, after a long search, with the same key.
-  const numbers keys = different_numbers(which(), 4 * 37, 9), last(200, keys.back());
+  const numbers keys = different_numbers(version(), 4 * 37, 9), last(200, keys.back());
   const numbers all_but_one = first_of(keys, keys.size() - 1);
-  EXPECT_TRUE(
-      finds_what_it_should(which(), keys.size(),
-                           {insert(all_but_one, all_but_one),
-                            insert(last, different_numbers(which(), last.size(), 1)), find(keys)}));
+  EXPECT_TRUE(finds_what_it_should(
+      version(), keys.size(),
+      {insert(all_but_one, all_but_one), insert(last, different_numbers(version(), last.size(), 1)),
+       find(keys)}));
 }
 
 TEST_P(EachStep, KeepsTheSmallerValueOfTwoBatches) {
-  const numbers keys = different_numbers(which(), 500, 4),
-                values = different_numbers(which(), 500, 5);
-  EXPECT_TRUE(
-      finds_what_it_should(which(), 500,
-                           {insert(keys, values), insert(keys, different_numbers(which(), 500, 6)),
-                            find(keys), insert(keys, numbers(500, largest(which()))), find(keys),
-                            insert(keys, numbers(500, 0)), find(keys)}));
+  const numbers keys = different_numbers(version(), 500, 4),
+                values = different_numbers(version(), 500, 5);
+  EXPECT_TRUE(finds_what_it_should(
+      version(), 500,
+      {insert(keys, values), insert(keys, different_numbers(version(), 500, 6)), find(keys),
+       insert(keys, numbers(500, largest(version()))), find(keys), insert(keys, numbers(500, 0)),
+       find(keys)}));
 }
 
 // --- tombstones ----------------------------------------------------------------------------------
@@ -304,30 +305,30 @@ TEST_P(EachStep, KeepsTheSmallerValueOfTwoBatches) {
 TEST_P(EachStep, FindsKeysThatStandBehindErasedOnes) {
   // No slot is empty, so the searches of many keys begin at a window that is full of others.
   for (const std::size_t n : {28, 28 * 37}) {
-    const numbers keys = different_numbers(which(), n, n);
+    const numbers keys = different_numbers(version(), n, n);
     EXPECT_TRUE(finds_what_it_should(
-        which(), n, {insert(keys, keys), erase(first_of(keys, n / 2)), find(keys)}));
+        version(), n, {insert(keys, keys), erase(first_of(keys, n / 2)), find(keys)}));
   }
 }
 
 TEST_P(EachStep, HoldsAKeyOnceThoughSlotsBeforeItAreErased) {
-  const numbers keys = different_numbers(which(), 28, 2), rest = after_first(keys, 14),
-                values = different_numbers(which(), 14, 1);
-  EXPECT_TRUE(finds_what_it_should(which(), 28,
+  const numbers keys = different_numbers(version(), 28, 2), rest = after_first(keys, 14),
+                values = different_numbers(version(), 14, 1);
+  EXPECT_TRUE(finds_what_it_should(version(), 28,
                                    {insert(keys, keys), erase(first_of(keys, 14)),
                                     insert(rest, values), find(keys), erase(rest), find(keys)}));
 }
 
 TEST_P(EachStep, ForgetsTheValueOfAnErasedKey) {
-  const numbers keys = different_numbers(which(), 100, 3);
-  EXPECT_TRUE(finds_what_it_should(which(), 300,
+  const numbers keys = different_numbers(version(), 100, 3);
+  EXPECT_TRUE(finds_what_it_should(version(), 300,
                                    {insert(keys, numbers(100, 4)), erase(keys), find(keys),
                                     insert(keys, numbers(100, 9)), find(keys)}));
 }
 
 TEST_P(EachStep, GivesAnErasedKeyItsSlotAgain) {
   // There is no other slot.
-  const numbers keys = different_numbers(which(), 28, 8);
+  const numbers keys = different_numbers(version(), 28, 8);
   std::vector<batch> batches;
   for (std::uint64_t round = 0; round < 3; ++round) {
     batches.push_back(insert(keys, numbers(28, 10 + round)));
@@ -335,56 +336,56 @@ TEST_P(EachStep, GivesAnErasedKeyItsSlotAgain) {
     batches.push_back(erase(keys));
     batches.push_back(find(keys));
   }
-  EXPECT_TRUE(finds_what_it_should(which(), 28, batches));
+  EXPECT_TRUE(finds_what_it_should(version(), 28, batches));
 }
 
 TEST_P(EachStep, PassesOverKeysToEraseThatAreNotThere) {
-  const numbers keys = different_numbers(which(), 200, 5), present = first_of(keys, 100);
+  const numbers keys = different_numbers(version(), 200, 5), present = first_of(keys, 100);
   EXPECT_TRUE(finds_what_it_should(
-      which(), 300,
+      version(), 300,
       {erase(keys), insert(present, present), erase(after_first(keys, 100)), find(keys)}));
   const numbers often(300, keys[0]);
-  EXPECT_TRUE(finds_what_it_should(which(), 300, {insert(keys, keys), erase(often), find(keys)}));
+  EXPECT_TRUE(finds_what_it_should(version(), 300, {insert(keys, keys), erase(often), find(keys)}));
 }
 
 // --- nothing, too much, wrong --------------------------------------------------------------------
 
 TEST_P(EachStep, AppliesNothingToNothing) {
-  EXPECT_TRUE(apply_batches(which(), 1, {}).found.empty());
-  EXPECT_TRUE(finds_what_it_should(which(), 1, {insert({}, {}), find({}), erase({}), find({5})}));
+  EXPECT_TRUE(apply_batches(version(), 1, {}).found.empty());
+  EXPECT_TRUE(finds_what_it_should(version(), 1, {insert({}, {}), find({}), erase({}), find({5})}));
 }
 
 TEST_P(EachStep, BeginsWithAnEmptyTableEachTime) {
-  const numbers keys = different_numbers(which(), 300, 6);
-  EXPECT_TRUE(finds_what_it_should(which(), 600, {insert(keys, keys), find(keys)}));
-  EXPECT_TRUE(finds_what_it_should(which(), 600, {find(keys)}));
+  const numbers keys = different_numbers(version(), 300, 6);
+  EXPECT_TRUE(finds_what_it_should(version(), 600, {insert(keys, keys), find(keys)}));
+  EXPECT_TRUE(finds_what_it_should(version(), 600, {find(keys)}));
 }
 
 TEST_P(EachStep, RefusesKeysThatFindNoSlot) {
   // A prime number of windows, so that there are exactly so many slots.
   for (const std::size_t slots : {kSlotsOfAWindow, kSlotsOfAWindow * 7}) {
     // (Of the numbers in the message, no other one is how many found none.)
-    const numbers keys = different_numbers(which(), 2 * slots + 1, 7), fit = first_of(keys, slots),
-                  one_more{keys.back()}, some = first_of(keys, slots / 2),
-                  others = after_first(keys, slots);
+    const numbers keys = different_numbers(version(), 2 * slots + 1, 7),
+                  fit = first_of(keys, slots), one_more{keys.back()},
+                  some = first_of(keys, slots / 2), others = after_first(keys, slots);
     // As many keys as slots, and a key that is there already, are no problem.
     EXPECT_TRUE(
-        finds_what_it_should(which(), slots, {insert(fit, fit), insert(fit, fit), find(keys)}));
-    expect_full(which(), slots, {insert(keys, keys)}, slots + 1);
-    expect_full(which(), slots, {insert(fit, fit), insert(one_more, {1}), find(fit)}, 1);
-    expect_full(which(), slots, {insert(fit, fit), erase(fit), insert(one_more, {1})}, 1);
+        finds_what_it_should(version(), slots, {insert(fit, fit), insert(fit, fit), find(keys)}));
+    expect_full(version(), slots, {insert(keys, keys)}, slots + 1);
+    expect_full(version(), slots, {insert(fit, fit), insert(one_more, {1}), find(fit)}, 1);
+    expect_full(version(), slots, {insert(fit, fit), erase(fit), insert(one_more, {1})}, 1);
     // Tombstones next to empty slots are none of these.
-    expect_full(which(), slots, {insert(some, some), erase(some), insert(others, others)},
+    expect_full(version(), slots, {insert(some, some), erase(some), insert(others, others)},
                 slots / 2 + 1);
   }
 }
 
 TEST_P(EachStep, RefusesWhatCannotBeAKeyOrAValue) {
   const auto expect_refused = [&](const batch& b) {
-    EXPECT_THROW(apply_batches(which(), 8, std::vector<batch>{insert({1}, {1}), b}),
+    EXPECT_THROW(apply_batches(version(), 8, std::vector<batch>{insert({1}, {1}), b}),
                  lab::invalid_input);
   };
-  for (const std::uint64_t number : {largest(which()) + 1, kNone}) {
+  for (const std::uint64_t number : {largest(version()) + 1, kNone}) {
     expect_refused(insert({1, number}, {1, 2}));
     expect_refused(insert({1, 2}, {1, number}));
     expect_refused(find({number}));
@@ -396,46 +397,46 @@ TEST_P(EachStep, RefusesAWrongNumberOfValues) {
   for (const batch& wrong :
        {batch{operation::insert, {1, 2}, {1}}, batch{operation::insert, {1}, {1, 2}},
         batch{operation::find, {1}, {1}}, batch{operation::erase, {1}, {1}}})
-    EXPECT_THROW(apply_batches(which(), 8, std::vector<batch>{wrong}), lab::invalid_input);
+    EXPECT_THROW(apply_batches(version(), 8, std::vector<batch>{wrong}), lab::invalid_input);
 }
 
 TEST_P(EachStep, RefusesATableWithoutSlotsOrWithTooMany) {
-  EXPECT_THROW(apply_batches(which(), 0, {}), lab::invalid_input);
-  EXPECT_THROW(apply_batches(which(), kMostSlots + 1, {}), lab::invalid_input);
+  EXPECT_THROW(apply_batches(version(), 0, {}), lab::invalid_input);
+  EXPECT_THROW(apply_batches(version(), kMostSlots + 1, {}), lab::invalid_input);
 }
 
 TEST_P(EachStep, SaysHowLongTheLastBatchTook) {
-  const numbers keys = different_numbers(which(), 2000, 1);
+  const numbers keys = different_numbers(version(), 2000, 1);
   const std::vector<batch> batches{insert(keys, keys), find(keys), erase(keys)};
   for (std::size_t n = 1; n <= batches.size(); ++n) {
-    const float ms = apply_batches(which(), 4000, std::span(batches).first(n)).kernel_ms;
+    const float ms = apply_batches(version(), 4000, std::span(batches).first(n)).kernel_ms;
     EXPECT_GT(ms, 0.0F);
     EXPECT_LT(ms, 60'000.0F);
   }
 }
 
 FAULT_TEST_P(EachStep, ReportsEveryCallThatFails) {
-  const numbers keys = different_numbers(which(), 100, 1);
+  const numbers keys = different_numbers(version(), 100, 1);
   // The last batch is measured; where it is empty, the kernel before it is not.
   for (const std::vector<batch>& batches :
        {std::vector{insert(keys, keys), erase(every_second(keys)), find(keys)},
         std::vector{insert(keys, keys)}, std::vector{insert(keys, keys), find(keys), find({})}})
-    expect_failures_reported([&] { return finds_what_it_should(which(), 200, batches); }, keys);
+    expect_failures_reported([&] { return finds_what_it_should(version(), 200, batches); }, keys);
 }
 
 TEST_P(EachStep, HoldsTheProgramsKeys) {
   expect_at_full_size([&] {
-    const numbers keys = different_numbers(which(), 2 * kDefaultSize, 1);
+    const numbers keys = different_numbers(version(), 2 * kDefaultSize, 1);
     const numbers present = first_of(keys, kDefaultSize);
-    return finds_what_it_should(which(), static_cast<std::size_t>(kDefaultSize / kDefaultLoad),
-                                {insert(present, different_numbers(which(), kDefaultSize, 2)),
+    return finds_what_it_should(version(), static_cast<std::size_t>(kDefaultSize / kDefaultLoad),
+                                {insert(present, different_numbers(version(), kDefaultSize, 2)),
                                  find(keys), erase(every_second(present)), find(present)});
   });
   // A full one: the last keys have to probe nearly everything. (A prime number of windows, so that
   // there are no more slots than keys.)
   expect_at_full_size([&] {
-    const numbers keys = different_numbers(which(), 16'411 * kSlotsOfAWindow, 3);
-    return finds_what_it_should(which(), keys.size(), {insert(keys, keys), find(keys)});
+    const numbers keys = different_numbers(version(), 16'411 * kSlotsOfAWindow, 3);
+    return finds_what_it_should(version(), keys.size(), {insert(keys, keys), find(keys)});
   });
 }
 

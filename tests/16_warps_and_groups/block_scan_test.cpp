@@ -44,9 +44,9 @@ constexpr named_step kSteps[] = {
     {step::hillis_steele, "hillis_steele"}, {step::blelloch, "blelloch"}, {step::warps, "warps"}};
 constexpr kind kKinds[] = {kind::inclusive, kind::exclusive};
 
-::testing::AssertionResult is_scanned(step which, kind what, const vector& values,
+::testing::AssertionResult is_scanned(step version, kind what, const vector& values,
                                       std::size_t row_length, unsigned threads) {
-  auto result = lab::compare_exact(scan(which, what, values, row_length, threads).values,
+  auto result = lab::compare_exact(scan(version, what, values, row_length, threads).values,
                                    reference_scan(what, values, row_length));
   result.message += std::string(what == kind::inclusive ? " (inclusive" : " (exclusive") +
                     ", rows of " + std::to_string(row_length) + ", blocks of " +
@@ -64,9 +64,9 @@ REQUIRED_WORK(BlocksWhoseThreadsShareTheSumsOfARow) {
   constexpr std::size_t kRows = 5, kLength = 2560;
   constexpr unsigned kThreads = 1024;
   const vector values = random_words(kRows * kLength, 1);
-  for (const auto& [which, name] : kSteps) {
-    const auto done = work_of([&, which = which] {
-      return is_scanned(which, kind::exclusive, values, kLength, kThreads);
+  for (const auto& [version, name] : kSteps) {
+    const auto done = work_of([&, version = version] {
+      return is_scanned(version, kind::exclusive, values, kLength, kThreads);
     });
     EXPECT_TRUE(as_required(done, {.threads = kRows * kThreads,
                                    .blocks = kRows,
@@ -85,16 +85,16 @@ REQUIRED_WORK(BlocksWhoseThreadsShareTheSumsOfARow) {
       of_busiest += k.shared_of_busiest;
     }
     const std::uint64_t in_tiles = kRows * 3 * kThreads;
-    const std::uint64_t most = which == step::warps ? 4 : which == step::blelloch ? 16 : 64;
+    const std::uint64_t most = version == step::warps ? 4 : version == step::blelloch ? 16 : 64;
     EXPECT_LE(shared, most * in_tiles)
         << name << ": more than " << most << " accesses to shared memory for each element";
     // A thread with a pair in every level of the tree has seven accesses in each of ten levels.
     EXPECT_LE(of_busiest, 128 * kRows * 3)
         << name << ": one thread of each block adds up what all of them should";
   }
-  for (const auto& [which, name] : kSteps)
-    EXPECT_TRUE(at_other_sizes([which = which](std::size_t n) {
-      return is_scanned(which, kind::inclusive, random_words(2 * n, 1), n, 64);
+  for (const auto& [version, name] : kSteps)
+    EXPECT_TRUE(at_other_sizes([version = version](std::size_t n) {
+      return is_scanned(version, kind::inclusive, random_words(2 * n, 1), n, 64);
     })) << name;
 }
 
@@ -108,7 +108,7 @@ INSTANTIATE_TEST_SUITE_P(Steps, Rows,
 
 TEST_P(Rows, OfAnyLengthAreScanned) {
   // Around a warp, the block, two and three of them; primes.
-  const auto& [which, threads] = GetParam();
+  const auto& [version, threads] = GetParam();
   for (const std::size_t length :
        {std::size_t{1}, std::size_t{2}, std::size_t{3}, std::size_t{31}, std::size_t{32},
         std::size_t{33}, std::size_t{63}, std::size_t{65}, std::size_t{threads} - 1,
@@ -116,28 +116,29 @@ TEST_P(Rows, OfAnyLengthAreScanned) {
         2 * std::size_t{threads}, 2 * std::size_t{threads} + 1, 3 * std::size_t{threads} + 7,
         std::size_t{1021}})
     for (const kind what : kKinds)
-      ASSERT_TRUE(is_scanned(which.value, what, random_words(3 * length, length), length, threads));
+      ASSERT_TRUE(
+          is_scanned(version.value, what, random_words(3 * length, length), length, threads));
 }
 
 TEST_P(Rows, CountTheirElements) {
   // Of ones: 1, 2, 3, … A row that began with the sum of the one before it would show.
-  const auto& [which, threads] = GetParam();
+  const auto& [version, threads] = GetParam();
   const std::size_t length = 2 * threads + 5;
   const vector scanned =
-      scan(which.value, kind::inclusive, vector(2 * length, 1), length, threads).values;
+      scan(version.value, kind::inclusive, vector(2 * length, 1), length, threads).values;
   ASSERT_EQ(scanned.size(), 2 * length);
   for (std::size_t i = 0; i < scanned.size(); ++i) ASSERT_EQ(scanned[i], i % length + 1) << i;
 }
 
 TEST_P(Rows, KnowWhereEachElementBelongs) {
   // A single 1 after which everything is 1, at every position of a row of a tile and a half.
-  const auto& [which, threads] = GetParam();
+  const auto& [version, threads] = GetParam();
   const std::size_t length = threads + threads / 2;
   for (std::size_t at = 0; at<length; at += threads> 64 ? 37 : 1) {
     vector values(length);
     values[at] = 1;
     for (const kind what : kKinds)
-      ASSERT_TRUE(is_scanned(which.value, what, values, length, threads)) << "1 at " << at;
+      ASSERT_TRUE(is_scanned(version.value, what, values, length, threads)) << "1 at " << at;
   }
 }
 
@@ -149,69 +150,70 @@ INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps), lab::test
 TEST_P(EachStep, TakesBlocksOf256ThreadsUnlessToldOtherwise) {
   const vector values = random_words(2 * 999, 5);
   for (const kind what : kKinds)
-    EXPECT_TRUE(matches(lab::compare_exact(scan(which(), what, values, 999).values,
+    EXPECT_TRUE(matches(lab::compare_exact(scan(version(), what, values, 999).values,
                                            reference_scan(what, values, 999))));
 }
 
 TEST_P(EachStep, ScansLongAndManyRows) {
   for (const kind what : kKinds) {
-    EXPECT_TRUE(is_scanned(which(), what, random_words(20'011, 1), 20'011, 256)) << "one row";
-    EXPECT_TRUE(is_scanned(which(), what, random_words(700 * 5, 2), 5, 64)) << "700 rows";
-    EXPECT_TRUE(is_scanned(which(), what, random_words(300, 3), 1, 32)) << "rows of one element";
+    EXPECT_TRUE(is_scanned(version(), what, random_words(20'011, 1), 20'011, 256)) << "one row";
+    EXPECT_TRUE(is_scanned(version(), what, random_words(700 * 5, 2), 5, 64)) << "700 rows";
+    EXPECT_TRUE(is_scanned(version(), what, random_words(300, 3), 1, 32)) << "rows of one element";
   }
 }
 
 TEST_P(EachStep, HasNothingToScanWithoutValues) {
   for (const kind what : kKinds)
     for (const std::size_t length : {0, 1, 100})
-      EXPECT_TRUE(scan(which(), what, {}, length).values.empty());
+      EXPECT_TRUE(scan(version(), what, {}, length).values.empty());
 }
 
 TEST_P(EachStep, RefusesWhatIsNoWholeNumberOfRows) {
   const vector values = random_words(10, 1);
   for (const std::size_t length : {0, 3, 4, 11, 20})
-    EXPECT_THROW(scan(which(), kind::inclusive, values, length), lab::invalid_input) << length;
-  EXPECT_TRUE(is_scanned(which(), kind::inclusive, values, 5, 32)) << "and it works again";
+    EXPECT_THROW(scan(version(), kind::inclusive, values, length), lab::invalid_input) << length;
+  EXPECT_TRUE(is_scanned(version(), kind::inclusive, values, 5, 32)) << "and it works again";
 }
 
 TEST_P(EachStep, RefusesBlocksThatAreNoPowerOfTwoFrom32To1024) {
   const vector values = random_words(10, 1);
   for (const unsigned threads : {0U, 1U, 16U, 33U, 96U, 1000U, 2048U, 0x8000'0000U}) {
-    EXPECT_THROW(scan(which(), kind::inclusive, values, 5, threads), lab::invalid_input) << threads;
-    EXPECT_THROW(scan(which(), kind::inclusive, {}, 5, threads), lab::invalid_input) << threads;
+    EXPECT_THROW(scan(version(), kind::inclusive, values, 5, threads), lab::invalid_input)
+        << threads;
+    EXPECT_THROW(scan(version(), kind::inclusive, {}, 5, threads), lab::invalid_input) << threads;
   }
 }
 
 TEST_P(EachStep, ForgetsThePreviousCall) {
   const vector many = random_words(3000, 1), few = random_words(6, 2);
-  EXPECT_TRUE(is_scanned(which(), kind::exclusive, many, 1500, 128));
-  EXPECT_TRUE(is_scanned(which(), kind::exclusive, few, 3, 128));
-  EXPECT_TRUE(is_scanned(which(), kind::inclusive, many, 1500, 128));
+  EXPECT_TRUE(is_scanned(version(), kind::exclusive, many, 1500, 128));
+  EXPECT_TRUE(is_scanned(version(), kind::exclusive, few, 3, 128));
+  EXPECT_TRUE(is_scanned(version(), kind::inclusive, many, 1500, 128));
 }
 
 TEST_P(EachStep, SaysHowLongItTook) {
   const float milliseconds =
-      scan(which(), kind::inclusive, random_words(10'000, 1), 1000).kernel_ms;
+      scan(version(), kind::inclusive, random_words(10'000, 1), 1000).kernel_ms;
   EXPECT_GT(milliseconds, 0.0F);
   EXPECT_LT(milliseconds, 60'000.0F);
 }
 
 FAULT_TEST_P(EachStep, ReportsEveryCallThatFails) {
   const vector values = random_words(1000, 3);
-  expect_failures_reported([&] { return is_scanned(which(), kind::exclusive, values, 500, 64); },
+  expect_failures_reported([&] { return is_scanned(version(), kind::exclusive, values, 500, 64); },
                            values);
 }
 
 TEST_P(EachStep, ScansTheProgramsRows) {
   expect_at_full_size([&] {
-    return is_scanned(which(), kind::exclusive, random_words(kDefaultRows * kDefaultLength, 4),
+    return is_scanned(version(), kind::exclusive, random_words(kDefaultRows * kDefaultLength, 4),
                       kDefaultLength, kDefaultThreads);
   });
 }
 
 TEST_P(EachStep, ScansTheRowsOfManyBlocks) {
   expect_at_full_size([&] {
-    return is_scanned(which(), kind::inclusive, random_words(2 * lab::testing::kManyBlocks, 5), 2,
+    return is_scanned(version(), kind::inclusive, random_words(2 * lab::testing::kManyBlocks, 5), 2,
                       32);
   });
 }

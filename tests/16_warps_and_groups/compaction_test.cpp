@@ -49,15 +49,15 @@ vector shuffled(std::size_t n, std::uint64_t seed) {
 }
 
 /// Whether the step keeps what it should, and in the right order where it promises one.
-::testing::AssertionResult is_compacted(step which, const vector& values, std::int32_t limit) {
-  auto result = compact(which, values, limit);
-  auto expected = reference_compact(which, values, limit);
+::testing::AssertionResult is_compacted(step version, const vector& values, std::int32_t limit) {
+  auto result = compact(version, values, limit);
+  auto expected = reference_compact(version, values, limit);
   const auto kept = static_cast<std::size_t>(
       std::ranges::count_if(values, [limit](std::int32_t value) { return value < limit; }));
   if (result.kept != kept)
     return ::testing::AssertionFailure() << "of " << values.size() << " elements " << result.kept
                                          << " are kept, and it should be " << kept;
-  if (which == step::any_order) {
+  if (version == step::any_order) {
     std::ranges::sort(result.values);
     std::ranges::sort(expected);
   }
@@ -69,9 +69,10 @@ vector shuffled(std::size_t n, std::uint64_t seed) {
 REQUIRED_WORK(WarpsThatFindOutByVotesWhereTheirElementsGo) {
   const vector values = shuffled(50'000, 1);
   constexpr std::int32_t kLimit = 20'000;
-  for (const auto& [which, name] : kSteps) {
-    const auto done = work_of([&, which = which] { return is_compacted(which, values, kLimit); });
-    const std::size_t written = which == step::partition ? values.size() : kLimit;
+  for (const auto& [version, name] : kSteps) {
+    const auto done =
+        work_of([&, version = version] { return is_compacted(version, values, kLimit); });
+    const std::size_t written = version == step::partition ? values.size() : kLimit;
     EXPECT_TRUE(as_required(done, {.threads = 1024,
                                    .blocks = 4,
                                    .sent = bytes_of(values),
@@ -79,7 +80,7 @@ REQUIRED_WORK(WarpsThatFindOutByVotesWhereTheirElementsGo) {
                                    .warp_functions = values.size() / 32,
                                    .reads = bytes_of(values),
                                    .writes = written * sizeof(std::int32_t),
-                                   .atomics = which == step::any_order}))
+                                   .atomics = version == step::any_order}))
         << name;
     std::uint64_t atomics = 0, writes = 0;
     for (const auto& k : done.kernels) {
@@ -89,12 +90,12 @@ REQUIRED_WORK(WarpsThatFindOutByVotesWhereTheirElementsGo) {
     // Counts, offsets or masks may take a quarter of the elements' bytes; the others take more.
     EXPECT_LE(writes, written * sizeof(std::int32_t) + bytes_of(values) / 4)
         << name << ": it writes more than the elements of its result";
-    if (which == step::any_order) {
+    if (version == step::any_order) {
       EXPECT_LE(atomics, values.size() / 32 + 1)
           << name << ": more than one atomic addition for 32 elements";
     }
-    EXPECT_TRUE(at_other_sizes([which = which](int n) {
-      return is_compacted(which, shuffled(static_cast<std::size_t>(n) + 1, 1), n);
+    EXPECT_TRUE(at_other_sizes([version = version](int n) {
+      return is_compacted(version, shuffled(static_cast<std::size_t>(n) + 1, 1), n);
     })) << name;
   }
 }
@@ -111,40 +112,40 @@ INSTANTIATE_TEST_SUITE_P(
     lab::testing::by_step_and{"_n"});
 
 TEST_P(Elements, AreKeptByTheirValue) {
-  const auto& [which, n] = GetParam();
+  const auto& [version, n] = GetParam();
   const vector values = shuffled(n, n + 1);
   const auto most = static_cast<std::int32_t>(n);
   for (const std::int32_t limit : {0, 1, most / 3, most / 2, most - 1, most})
-    ASSERT_TRUE(is_compacted(which.value, values, limit)) << "limit " << limit;
+    ASSERT_TRUE(is_compacted(version.value, values, limit)) << "limit " << limit;
 }
 
 TEST_P(Elements, AreAllOrNoneKept) {
-  const auto& [which, n] = GetParam();
+  const auto& [version, n] = GetParam();
   const vector values = shuffled(n, n + 2);
-  EXPECT_TRUE(is_compacted(which.value, values, kLeast)) << "none";
-  EXPECT_TRUE(is_compacted(which.value, values, kMost)) << "all";
+  EXPECT_TRUE(is_compacted(version.value, values, kLeast)) << "none";
+  EXPECT_TRUE(is_compacted(version.value, values, kMost)) << "all";
 }
 
 TEST_P(Elements, MayBeKeptInTurns) {
   // Every second one, by its position; every element is different, so their order shows. Then in
   // turns of a warp, and of two.
-  const auto& [which, n] = GetParam();
+  const auto& [version, n] = GetParam();
   for (const std::size_t run : {1, 32, 64}) {
     vector values(n);
     for (std::size_t i = 0; i < n; ++i) {
       const auto number = static_cast<std::int32_t>(i);
       values[i] = i / run % 2 == 0 ? -1 - number : number;
     }
-    ASSERT_TRUE(is_compacted(which.value, values, 0)) << "negative ones, in turns of " << run;
-    ASSERT_TRUE(is_compacted(which.value, values, -5)) << "without the first ones";
+    ASSERT_TRUE(is_compacted(version.value, values, 0)) << "negative ones, in turns of " << run;
+    ASSERT_TRUE(is_compacted(version.value, values, -5)) << "without the first ones";
   }
 }
 
 TEST_P(Elements, MayBeAllEqual) {
-  const auto& [which, n] = GetParam();
+  const auto& [version, n] = GetParam();
   const vector sevens(n, 7);
-  EXPECT_TRUE(is_compacted(which.value, sevens, 7)) << "none of them is less than 7";
-  EXPECT_TRUE(is_compacted(which.value, sevens, 8)) << "all of them are less than 8";
+  EXPECT_TRUE(is_compacted(version.value, sevens, 7)) << "none of them is less than 7";
+  EXPECT_TRUE(is_compacted(version.value, sevens, 8)) << "all of them are less than 8";
 }
 
 // --- every step ----------------------------------------------------------------------------------
@@ -157,46 +158,46 @@ TEST_P(EachStep, FindsASingleElementAnywhere) {
   for (const std::size_t at : {0, 1, 30, 31, 32, 33, 1000, 1023, 1024, 2046, 2047, 2048, 2099}) {
     vector values(2100, 1);
     values[at] = -1;
-    EXPECT_TRUE(is_compacted(which(), values, 0)) << "at " << at;
+    EXPECT_TRUE(is_compacted(version(), values, 0)) << "at " << at;
     std::ranges::for_each(values, [](std::int32_t& value) { value = -value; });
-    EXPECT_TRUE(is_compacted(which(), values, 0)) << "all but that at " << at;
+    EXPECT_TRUE(is_compacted(version(), values, 0)) << "all but that at " << at;
   }
 }
 
 TEST_P(EachStep, KeepsElementsOfAllKinds) {
   const vector values = {kMost, kLeast, -1, 0, 1, kLeast, kMost, 0, -1};
   for (const std::int32_t limit : {kLeast, kLeast + 1, -1, 0, 1, 2, kMost})
-    EXPECT_TRUE(is_compacted(which(), values, limit)) << limit;
+    EXPECT_TRUE(is_compacted(version(), values, limit)) << limit;
 }
 
 TEST_P(EachStep, TakesMoreWarpsThanOneScanHasThreads) {
   // 1024 elements per warp: over 1024 warps, so that their counts take two rounds of the scan.
   const std::size_t n = 1025 * 1024 + 7;
-  EXPECT_TRUE(is_compacted(which(), shuffled(n, 3), static_cast<std::int32_t>(n / 3)));
+  EXPECT_TRUE(is_compacted(version(), shuffled(n, 3), static_cast<std::int32_t>(n / 3)));
 }
 
 TEST_P(EachStep, HasNothingToKeepWithoutValues) {
-  const auto result = compact(which(), {}, 5);
+  const auto result = compact(version(), {}, 5);
   EXPECT_TRUE(result.values.empty());
   EXPECT_EQ(result.kept, 0U);
 }
 
 TEST_P(EachStep, ForgetsThePreviousCall) {
   const vector many = shuffled(5000, 1), few = shuffled(40, 2);
-  EXPECT_TRUE(is_compacted(which(), many, 2500));
-  EXPECT_TRUE(is_compacted(which(), few, 20));
-  EXPECT_TRUE(is_compacted(which(), many, 100));
+  EXPECT_TRUE(is_compacted(version(), many, 2500));
+  EXPECT_TRUE(is_compacted(version(), few, 20));
+  EXPECT_TRUE(is_compacted(version(), many, 100));
 }
 
 TEST_P(EachStep, SaysHowLongItTook) {
-  const float milliseconds = compact(which(), shuffled(10'000, 1), 5000).kernel_ms;
+  const float milliseconds = compact(version(), shuffled(10'000, 1), 5000).kernel_ms;
   EXPECT_GT(milliseconds, 0.0F);
   EXPECT_LT(milliseconds, 60'000.0F);
 }
 
 FAULT_TEST_P(EachStep, ReportsEveryCallThatFails) {
   const vector values = shuffled(3000, 3);
-  expect_failures_reported([&] { return is_compacted(which(), values, 1000); }, values);
+  expect_failures_reported([&] { return is_compacted(version(), values, 1000); }, values);
 }
 
 }  // namespace

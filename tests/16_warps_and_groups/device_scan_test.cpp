@@ -52,11 +52,11 @@ constexpr kind kKinds[] = {kind::inclusive, kind::exclusive};
 constexpr unsigned kNoTile = 0xFFFF'FFFF;
 
 /// Elements: the contract.
-constexpr std::size_t per_thread(step which) { return which == step::vectorized ? 44 : 16; }
+constexpr std::size_t per_thread(step version) { return version == step::vectorized ? 44 : 16; }
 
-::testing::AssertionResult is_scanned(step which, kind what, const vector& values, unsigned threads,
-                                      unsigned late = kNoTile) {
-  auto result = lab::compare_exact(scan(which, what, values, threads, late).values,
+::testing::AssertionResult is_scanned(step version, kind what, const vector& values,
+                                      unsigned threads, unsigned late = kNoTile) {
+  auto result = lab::compare_exact(scan(version, what, values, threads, late).values,
                                    reference_scan(what, values));
   result.message += std::string(what == kind::inclusive ? " (inclusive" : " (exclusive") + ", " +
                     std::to_string(values.size()) + " values, blocks of " +
@@ -67,19 +67,19 @@ constexpr std::size_t per_thread(step which) { return which == step::vectorized 
 // --- who does the work ---------------------------------------------------------------------------
 
 REQUIRED_WORK(BlocksThatTellEachOtherTheirSums) {
-  for (const auto& [which, name] : kSteps)
-    EXPECT_TRUE(at_other_sizes([which = which](std::size_t n) {
-      return is_scanned(which, kind::inclusive, random_words(n, 1), 256);
+  for (const auto& [version, name] : kSteps)
+    EXPECT_TRUE(at_other_sizes([version = version](std::size_t n) {
+      return is_scanned(version, kind::inclusive, random_words(n, 1), 256);
     })) << name;
   // 20 tiles, the last one not full.
   constexpr unsigned kThreads = 256, kTiles = 20;
-  for (const auto& [which, name] : kSteps)
+  for (const auto& [version, name] : kSteps)
     for (const kind what : kKinds) {
-      const vector values = random_words(kTiles * kThreads * per_thread(which) - 77, 1);
+      const vector values = random_words(kTiles * kThreads * per_thread(version) - 77, 1);
       const std::size_t bytes = bytes_of(values);
-      const std::size_t launches = which == step::three_launches ? 3 : 1;
+      const std::size_t launches = version == step::three_launches ? 3 : 1;
       const auto done =
-          work_of([&, which = which] { return is_scanned(which, what, values, kThreads); });
+          work_of([&, version = version] { return is_scanned(version, what, values, kThreads); });
       EXPECT_TRUE(as_required(done, {.threads = kTiles * kThreads,
                                      .blocks = kTiles,
                                      .kernels = launches,
@@ -87,15 +87,15 @@ REQUIRED_WORK(BlocksThatTellEachOtherTheirSums) {
                                      .fetched = bytes,
                                      .reads = bytes,
                                      .writes = bytes,
-                                     .bytes_a_load = which == step::vectorized ? 16U : 0,
+                                     .bytes_a_load = version == step::vectorized ? 16U : 0,
                                      .sectors = 1.1,
-                                     .wavefronts = which == step::vectorized ? 1.1 : 0}))
+                                     .wavefronts = version == step::vectorized ? 1.1 : 0}))
           << name;
       EXPECT_EQ(done.kernels.size(), launches)
           << name << ": another number of launches than the step's";
       if (done.kernels.size() != launches) continue;
       const auto& k = done.kernels[0];
-      if (which == step::vectorized) {
+      if (version == step::vectorized) {
         // Five shuffles scan a warp, and ours scans 44 neighbours with them. With them for each
         // element that would be 5 / 32.
         EXPECT_LE(k.warp_functions, values.size() / 8)
@@ -109,7 +109,7 @@ REQUIRED_WORK(BlocksThatTellEachOtherTheirSums) {
       if (!done.watched) continue;
       // A tenth of the array's bytes is much more than 20 tiles have to tell.
       const std::size_t some = bytes / 10;
-      if (which == step::three_launches) {
+      if (version == step::three_launches) {
         EXPECT_LE(done.kernels[1].reads + done.kernels[1].writes, some)
             << name << ": the second launch touches more than the sums of the tiles";
       } else {
@@ -137,8 +137,8 @@ REQUIRED_WORK(BlocksThatTellEachOtherTheirSums) {
 /// step vectorized, which the contract lets it refuse.
 class Arrays : public lab::testing::each_step_and<named_step, unsigned> {
   void SetUp() override {
-    const auto& [which, threads] = GetParam();
-    if (which.value == step::vectorized &&
+    const auto& [version, threads] = GetParam();
+    if (version.value == step::vectorized &&
         threads * 176 > lab::device_limit(cudaDevAttrMaxSharedMemoryPerBlockOptin))
       GTEST_SKIP() << "this device has no shared memory for blocks of " << threads << " threads";
   }
@@ -150,22 +150,22 @@ INSTANTIATE_TEST_SUITE_P(Steps, Arrays,
 
 TEST_P(Arrays, OfAnyLengthAreScanned) {
   // Around a warp, the block, a tile, two and three of them; a prime.
-  const auto& [which, threads] = GetParam();
-  const std::size_t tile = per_thread(which.value) * threads;
+  const auto& [version, threads] = GetParam();
+  const std::size_t tile = per_thread(version.value) * threads;
   for (const std::size_t n :
        {std::size_t{1}, std::size_t{2}, std::size_t{31}, std::size_t{32}, std::size_t{33},
         std::size_t{255}, std::size_t{257}, std::size_t{threads} - 1, std::size_t{threads},
         std::size_t{threads} + 1, tile - 1, tile, tile + 1, 2 * tile - 1, 2 * tile, 2 * tile + 1,
         3 * tile + 7, std::size_t{10'007}})
     for (const kind what : kKinds)
-      ASSERT_TRUE(is_scanned(which.value, what, random_words(n, n), threads));
+      ASSERT_TRUE(is_scanned(version.value, what, random_words(n, n), threads));
 }
 
 TEST_P(Arrays, CountTheirElements) {
   // Of ones: 1, 2, 3, …
-  const auto& [which, threads] = GetParam();
-  const std::size_t n = 5 * per_thread(which.value) * threads + 3;
-  const vector scanned = scan(which.value, kind::inclusive, vector(n, 1), threads).values;
+  const auto& [version, threads] = GetParam();
+  const std::size_t n = 5 * per_thread(version.value) * threads + 3;
+  const vector scanned = scan(version.value, kind::inclusive, vector(n, 1), threads).values;
   ASSERT_EQ(scanned.size(), n);
   for (std::size_t i = 0; i < n; ++i) ASSERT_EQ(scanned[i], i + 1) << i;
 }
@@ -179,14 +179,14 @@ bool is_watched() {
 
 TEST_P(Arrays, KnowWhereEachElementBelongs) {
   // A single 1 after which everything is 1, in every tile and at many places of it.
-  const auto& [which, threads] = GetParam();
-  const std::size_t tile = per_thread(which.value) * threads, n = 2 * tile + threads / 2;
-  const std::size_t places = is_watched() ? 3 : 13;
-  for (std::size_t at = 0; at < n; at += tile / places + 5) {
+  const auto& [version, threads] = GetParam();
+  const std::size_t tile = per_thread(version.value) * threads, n = 2 * tile + threads / 2;
+  const std::size_t positions = is_watched() ? 3 : 13;
+  for (std::size_t at = 0; at < n; at += tile / positions + 5) {
     vector values(n);
     values[at] = 1;
     for (const kind what : kKinds)
-      ASSERT_TRUE(is_scanned(which.value, what, values, threads)) << "1 at " << at;
+      ASSERT_TRUE(is_scanned(version.value, what, values, threads)) << "1 at " << at;
   }
 }
 
@@ -196,10 +196,10 @@ using EachStep = lab::testing::each_step<named_step>;
 INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps), lab::testing::by_step);
 
 TEST_P(EachStep, TakesBlocksOf256ThreadsUnlessToldOtherwise) {
-  const vector values = random_words(2 * 256 * per_thread(which()) + 999, 5);
+  const vector values = random_words(2 * 256 * per_thread(version()) + 999, 5);
   for (const kind what : kKinds)
     EXPECT_TRUE(matches(
-        lab::compare_exact(scan(which(), what, values).values, reference_scan(what, values))));
+        lab::compare_exact(scan(version(), what, values).values, reference_scan(what, values))));
 }
 
 TEST_P(EachStep, LooksFurtherBackThanOneWarpSees) {
@@ -207,15 +207,15 @@ TEST_P(EachStep, LooksFurtherBackThanOneWarpSees) {
   for (const std::size_t tiles : {31, 32, 33, 34, 63, 64, 65, 97, 300})
     for (const kind what : kKinds)
       ASSERT_TRUE(
-          is_scanned(which(), what, random_words(tiles * 32 * per_thread(which()), tiles), 32));
+          is_scanned(version(), what, random_words(tiles * 32 * per_thread(version()), tiles), 32));
 }
 
 TEST_P(EachStep, WaitsForABlockThatComesLate) {
   // Many later blocks have begun by then, and know no more than their own sums: the way back to a
   // prefix leads over more aggregates than one warp sees at once.
-  const vector values = random_words(80 * 32 * per_thread(which()) - 9, 7);
-  EXPECT_TRUE(is_scanned(which(), kind::inclusive, values, 32, 0)) << "tile 0 is late";
-  EXPECT_TRUE(is_scanned(which(), kind::exclusive, values, 32, 30)) << "tile 30 is late";
+  const vector values = random_words(80 * 32 * per_thread(version()) - 9, 7);
+  EXPECT_TRUE(is_scanned(version(), kind::inclusive, values, 32, 0)) << "tile 0 is late";
+  EXPECT_TRUE(is_scanned(version(), kind::exclusive, values, 32, 30)) << "tile 30 is late";
 }
 
 TEST(ManyTiles, HaveMoreTotalsThanOneBlockScansAtOnce) {
@@ -240,7 +240,7 @@ TEST(ManyTiles, HaveNumbersOfMoreThan16Bits) {
 
 TEST_P(EachStep, HasNothingToScanWithoutValues) {
   for (const kind what : kKinds) {
-    const auto result = scan(which(), what, {});
+    const auto result = scan(version(), what, {});
     EXPECT_TRUE(result.values.empty());
     EXPECT_EQ(result.kernel_ms, 0.0F);
   }
@@ -249,41 +249,41 @@ TEST_P(EachStep, HasNothingToScanWithoutValues) {
 TEST_P(EachStep, RefusesBlocksThatAreNoPowerOfTwoFrom32To1024) {
   const vector values = random_words(10, 1);
   for (const unsigned threads : {0U, 1U, 16U, 33U, 96U, 1000U, 2048U, 0x8000'0000U}) {
-    EXPECT_THROW(scan(which(), kind::inclusive, values, threads), lab::invalid_input) << threads;
-    EXPECT_THROW(scan(which(), kind::inclusive, {}, threads), lab::invalid_input) << threads;
+    EXPECT_THROW(scan(version(), kind::inclusive, values, threads), lab::invalid_input) << threads;
+    EXPECT_THROW(scan(version(), kind::inclusive, {}, threads), lab::invalid_input) << threads;
   }
-  EXPECT_TRUE(is_scanned(which(), kind::inclusive, values, 32)) << "and it works again";
+  EXPECT_TRUE(is_scanned(version(), kind::inclusive, values, 32)) << "and it works again";
 }
 
 TEST_P(EachStep, LeavesTheValuesAlone) {
   const vector values = random_words(3000, 4), before = values;
-  EXPECT_TRUE(is_scanned(which(), kind::exclusive, values, 64));
+  EXPECT_TRUE(is_scanned(version(), kind::exclusive, values, 64));
   EXPECT_EQ(values, before);
 }
 
 TEST_P(EachStep, ForgetsThePreviousCall) {
   const vector many = random_words(30'000, 1), few = random_words(600, 2);
-  EXPECT_TRUE(is_scanned(which(), kind::exclusive, many, 128));
-  EXPECT_TRUE(is_scanned(which(), kind::exclusive, few, 128));
-  EXPECT_TRUE(is_scanned(which(), kind::inclusive, many, 128));
+  EXPECT_TRUE(is_scanned(version(), kind::exclusive, many, 128));
+  EXPECT_TRUE(is_scanned(version(), kind::exclusive, few, 128));
+  EXPECT_TRUE(is_scanned(version(), kind::inclusive, many, 128));
 }
 
 TEST_P(EachStep, IsRightWhenItsKernelsAreRepeated) {
   // As a program repeats them to measure their time: with the memory of the launch before.
   const vector values = random_words(5000, 6);
   const lab::repeated_timing samples(3);
-  EXPECT_TRUE(is_scanned(which(), kind::exclusive, values, 64));
+  EXPECT_TRUE(is_scanned(version(), kind::exclusive, values, 64));
 }
 
 TEST_P(EachStep, SaysHowLongItTook) {
-  const float milliseconds = scan(which(), kind::inclusive, random_words(10'000, 1)).kernel_ms;
+  const float milliseconds = scan(version(), kind::inclusive, random_words(10'000, 1)).kernel_ms;
   EXPECT_GT(milliseconds, 0.0F);
   EXPECT_LT(milliseconds, 60'000.0F);
 }
 
 FAULT_TEST_P(EachStep, ReportsEveryCallThatFails) {
   const vector values = random_words(1000, 3);
-  expect_failures_reported([&] { return is_scanned(which(), kind::exclusive, values, 64); },
+  expect_failures_reported([&] { return is_scanned(version(), kind::exclusive, values, 64); },
                            values);
 }
 

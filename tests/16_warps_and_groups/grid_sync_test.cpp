@@ -54,9 +54,9 @@ struct shape {
   friend void PrintTo(const shape& s, std::ostream* out) { *out << s.width << " x " << s.height; }
 };
 
-result solve_it(step which, const vector& b, shape s, double tolerance,
+result solve_it(step version, const vector& b, shape s, double tolerance,
                 std::size_t most = kMoreThanEnough) {
-  return solve(which, b, s.width, s.height, tolerance, most);
+  return solve(version, b, s.width, s.height, tolerance, most);
 }
 
 vector random_side(shape s, std::uint64_t seed) {
@@ -115,14 +115,14 @@ REQUIRED_WORK(BlocksThatWaitForEachOtherByLaunchesOrBarriers) {
   constexpr shape kShape = {40, 30};
   constexpr double kTolerance = 0.1;
   const vector b = random_side(kShape, 1);
-  for (const auto& [which, name] : kSteps) {
+  for (const auto& [version, name] : kSteps) {
     std::size_t iterations = 0;
-    const auto done = work_of([&, which = which] {
-      const result got = solve_it(which, b, kShape, kTolerance);
+    const auto done = work_of([&, version = version] {
+      const result got = solve_it(version, b, kShape, kTolerance);
       iterations = std::max(iterations, got.iterations);  // in case it is called again
       return is_solution(got, b, kShape, kTolerance);
     });
-    const bool once = which == step::one_launch;
+    const bool once = version == step::one_launch;
     EXPECT_TRUE(as_required(done, {.threads = 1024,
                                    .blocks = 4,
                                    .kernels = once ? 1 : 2 * iterations,
@@ -143,10 +143,10 @@ REQUIRED_WORK(BlocksThatWaitForEachOtherByLaunchesOrBarriers) {
       EXPECT_GE(done.kernels.empty() ? 0 : done.kernels[0].grid_barriers, 2 * iterations)
           << name << ": all blocks wait for each other at least twice for each iteration";
     }
-    EXPECT_TRUE(at_other_sizes([which = which](std::size_t n) {
+    EXPECT_TRUE(at_other_sizes([version = version](std::size_t n) {
       const shape small{n, n + 1};
       const vector side = random_side(small, 1);
-      return is_solution(solve_it(which, side, small, kTolerance), side, small, kTolerance);
+      return is_solution(solve_it(version, side, small, kTolerance), side, small, kTolerance);
     })) << name;
   }
 }
@@ -159,13 +159,13 @@ constexpr shape kShapes[] = {{1, 1},   {2, 1},   {1, 2},   {3, 3},   {1, 17},  {
 
 class EachShape : public ::testing::TestWithParam<std::tuple<named_step, shape>> {
  protected:
-  step which() const { return std::get<0>(GetParam()).value; }
+  step version() const { return std::get<0>(GetParam()).value; }
   shape size() const { return std::get<1>(GetParam()); }
 };
 /// many_launches_7x151
 std::string name_of(const ::testing::TestParamInfo<std::tuple<named_step, shape>>& test) {
-  const auto& [which, s] = test.param;
-  return std::string(which.name) + "_" + std::to_string(s.width) + "x" + std::to_string(s.height);
+  const auto& [version, s] = test.param;
+  return std::string(version.name) + "_" + std::to_string(s.width) + "x" + std::to_string(s.height);
 }
 INSTANTIATE_TEST_SUITE_P(Steps, EachShape,
                          ::testing::Combine(::testing::ValuesIn(kSteps),
@@ -175,7 +175,7 @@ INSTANTIATE_TEST_SUITE_P(Steps, EachShape,
 TEST_P(EachShape, IsSolvedToTheTolerance) {
   const vector b = random_side(size(), 7);
   for (const double tolerance : {1e-2, 1e-10})
-    EXPECT_TRUE(is_solution(solve_it(which(), b, size(), tolerance), b, size(), tolerance))
+    EXPECT_TRUE(is_solution(solve_it(version(), b, size(), tolerance), b, size(), tolerance))
         << "tolerance " << tolerance;
 }
 
@@ -183,7 +183,7 @@ TEST_P(EachShape, IsSolvedAsByManyLaunches) {
   // For any x, |x - solution| <= |b - A x| / (the least eigenvalue).
   const vector b = random_side(size(), 8);
   const double tolerance = 1e-8;
-  const result got = solve_it(which(), b, size(), tolerance);
+  const result got = solve_it(version(), b, size(), tolerance);
   const result other = solve_it(step::many_launches, b, size(), tolerance);
   ASSERT_EQ(got.x.size(), other.x.size());
   vector apart(b.size());
@@ -196,10 +196,10 @@ TEST_P(EachShape, IsSolvedAsByManyLaunches) {
 TEST_P(EachShape, EndsAsSoonAsItIsGoodEnough) {
   const vector b = random_side(size(), 9);
   const double tolerance = 1e-5;
-  const result got = solve_it(which(), b, size(), tolerance);
+  const result got = solve_it(version(), b, size(), tolerance);
   ASSERT_GT(got.iterations, 0U);
   EXPECT_LE(got.residual, tolerance * norm(b) * (1 + 1e-12));
-  const result before = solve_it(which(), b, size(), tolerance, got.iterations - 1);
+  const result before = solve_it(version(), b, size(), tolerance, got.iterations - 1);
   EXPECT_FALSE(before.converged);
   EXPECT_EQ(before.iterations, got.iterations - 1);
   EXPECT_GE(norm(residual_of(b, before.x, size().width, size().height)),
@@ -208,7 +208,7 @@ TEST_P(EachShape, EndsAsSoonAsItIsGoodEnough) {
 
 TEST_P(EachShape, HasNothingToSolveForZeros) {
   const vector zeros(size().cells(), 0.0);
-  const result got = solve_it(which(), zeros, size(), 1e-9);
+  const result got = solve_it(version(), zeros, size(), 1e-9);
   EXPECT_TRUE(matches(lab::compare_exact(got.x, zeros)));
   EXPECT_EQ(got.iterations, 0U);
   EXPECT_EQ(got.residual, 0);
@@ -228,7 +228,7 @@ TEST_P(EachStep, NeedsOneIterationForEachEigenvalue) {
   for (std::size_t count = 1; count <= waves.size(); ++count) {
     const std::vector<wave> some(waves.begin(), waves.begin() + static_cast<std::ptrdiff_t>(count));
     const vector b = sum_of(some, kShape);
-    const result got = solve_it(which(), b, kShape, 1e-10);
+    const result got = solve_it(version(), b, kShape, 1e-10);
     EXPECT_EQ(got.iterations, count);
     EXPECT_TRUE(is_solution(got, b, kShape, 1e-10)) << count << " eigenvectors";
   }
@@ -238,7 +238,7 @@ TEST_P(EachStep, DividesAnEigenvectorByItsEigenvalue) {
   constexpr shape kShape = {19, 45};
   for (const wave each : {wave{1, 1}, wave{19, 45}, wave{4, 1}, wave{1, 30}}) {
     const vector b = sum_of({each}, kShape);
-    const result got = solve_it(which(), b, kShape, 1e-9);
+    const result got = solve_it(version(), b, kShape, 1e-9);
     vector expected = b;
     const double lambda = eigenvalue(kShape.width, kShape.height, each.across, each.down);
     for (double& element : expected) element /= lambda;
@@ -255,7 +255,7 @@ TEST_P(EachStep, FindsASourceInEveryCell) {
   for (std::size_t at = 0; at < kShape.cells(); ++at) {
     vector b(kShape.cells(), 0.0);
     b[at] = 1;
-    EXPECT_TRUE(is_solution(solve_it(which(), b, kShape, 1e-6), b, kShape, 1e-6)) << at;
+    EXPECT_TRUE(is_solution(solve_it(version(), b, kShape, 1e-6), b, kShape, 1e-6)) << at;
   }
 }
 
@@ -263,7 +263,7 @@ TEST_P(EachStep, TakesMoreCellsThanThreadsCanBeResident) {
   // An H200 has room for 270,336 threads at once. Two eigenvectors: two iterations.
   constexpr shape kShape = {641, 433};
   const vector b = sum_of({{300, 200}, {600, 410}}, kShape);
-  const result got = solve_it(which(), b, kShape, 1e-9, 9);
+  const result got = solve_it(version(), b, kShape, 1e-9, 9);
   EXPECT_EQ(got.iterations, 2U);
   EXPECT_TRUE(is_solution(got, b, kShape, 1e-9));
 }
@@ -272,11 +272,11 @@ TEST_P(EachStep, MeasuresTheResidualByTheSizeOfB) {
   // Powers of two change no digit: the same iterations, the same digits of x.
   constexpr shape kShape = {29, 18};
   const vector b = random_side(kShape, 3);
-  const result plain = solve_it(which(), b, kShape, 1e-7);
+  const result plain = solve_it(version(), b, kShape, 1e-7);
   for (const int exponent : {-300, -20, 20, 300}) {
     vector scaled = b;
     for (double& element : scaled) element = std::ldexp(element, exponent);
-    result got = solve_it(which(), scaled, kShape, 1e-7);
+    result got = solve_it(version(), scaled, kShape, 1e-7);
     EXPECT_EQ(got.iterations, plain.iterations) << "2 to the power of " << exponent;
     for (double& element : got.x) element = std::ldexp(element, -exponent);
     EXPECT_TRUE(matches(lab::compare_exact(got.x, plain.x))) << exponent;
@@ -288,7 +288,7 @@ TEST_P(EachStep, SaysThatTheIterationsWereNotEnough) {
   constexpr shape kShape = {40, 30};
   const vector b = random_side(kShape, 4);
   for (const std::size_t most : {0, 1, 2, 5, 13}) {
-    const result got = solve_it(which(), b, kShape, 1e-12, most);
+    const result got = solve_it(version(), b, kShape, 1e-12, most);
     EXPECT_FALSE(got.converged);
     EXPECT_EQ(got.iterations, most);
     ASSERT_EQ(got.x.size(), b.size());
@@ -302,7 +302,7 @@ TEST_P(EachStep, SaysThatTheIterationsWereNotEnough) {
 TEST_P(EachStep, IsContentWithNothingAtAToleranceOfOne) {
   constexpr shape kShape = {9, 8};
   const vector b = random_side(kShape, 5);
-  const result got = solve_it(which(), b, kShape, 1);
+  const result got = solve_it(version(), b, kShape, 1);
   EXPECT_TRUE(got.converged);
   EXPECT_EQ(got.iterations, 0U);
   EXPECT_TRUE(matches(lab::compare_exact(got.x, vector(b.size(), 0.0))));
@@ -311,7 +311,7 @@ TEST_P(EachStep, IsContentWithNothingAtAToleranceOfOne) {
 TEST_P(EachStep, TakesTheSmallestTolerance) {
   constexpr shape kShape = {20, 11};
   const vector b = random_side(kShape, 6);
-  const result got = solve_it(which(), b, kShape, 1e-15);
+  const result got = solve_it(version(), b, kShape, 1e-15);
   EXPECT_TRUE(got.converged);
   EXPECT_LE(norm(residual_of(b, got.x, kShape.width, kShape.height)),
             1e-15 * norm(b) + rounding(got.x, got.iterations));
@@ -321,9 +321,9 @@ TEST_P(EachStep, GivesTheSameBitsEachTime) {
   // More than 4096 cells: on the CPU device a thread has more than one.
   constexpr shape kShape = {67, 63};
   const vector b = random_side(kShape, 10);
-  const result first = solve_it(which(), b, kShape, 1e-9, 12);
+  const result first = solve_it(version(), b, kShape, 1e-9, 12);
   for (int again = 0; again < 2; ++again) {
-    const result got = solve_it(which(), b, kShape, 1e-9, 12);
+    const result got = solve_it(version(), b, kShape, 1e-9, 12);
     EXPECT_TRUE(matches(lab::compare_exact(got.x, first.x)));
     EXPECT_EQ(got.residual, first.residual);
     EXPECT_EQ(got.iterations, first.iterations);
@@ -334,13 +334,13 @@ TEST_P(EachStep, ForgetsThePreviousCall) {
   constexpr shape kLarge = {30, 50}, kSmall = {5, 6};
   for (const shape s : {kLarge, kSmall, kLarge}) {
     const vector b = random_side(s, s.width);
-    EXPECT_TRUE(is_solution(solve_it(which(), b, s, 1e-6), b, s, 1e-6));
+    EXPECT_TRUE(is_solution(solve_it(version(), b, s, 1e-6), b, s, 1e-6));
   }
 }
 
 TEST_P(EachStep, HasNothingToSolveWithoutCells) {
   for (const shape s : {shape{0, 0}, shape{0, 7}, shape{7, 0}}) {
-    const result got = solve_it(which(), {}, s, 1e-9);
+    const result got = solve_it(version(), {}, s, 1e-9);
     EXPECT_TRUE(got.x.empty());
     EXPECT_EQ(got.iterations, 0U);
     EXPECT_EQ(got.residual, 0);
@@ -353,8 +353,9 @@ TEST_P(EachStep, RefusesOtherNumbersOfElements) {
   constexpr std::size_t kHalf = std::size_t{1} << 63;  // 2 * kHalf + 6 is 6, modulo 2^64
   for (const shape s : {shape{2, 2}, shape{3, 3}, shape{7, 1}, shape{0, 6}, shape{6, 0},
                         shape{4, 1}, shape{0, 0}, shape{kHalf + 3, 2}, shape{2, kHalf + 3}})
-    EXPECT_THROW(solve_it(which(), six, s, 1e-6), lab::invalid_input) << s.width << " " << s.height;
-  EXPECT_THROW(solve_it(which(), {}, {1, 1}, 1e-6), lab::invalid_input);
+    EXPECT_THROW(solve_it(version(), six, s, 1e-6), lab::invalid_input)
+        << s.width << " " << s.height;
+  EXPECT_THROW(solve_it(version(), {}, {1, 1}, 1e-6), lab::invalid_input);
 }
 
 TEST_P(EachStep, RefusesNumbersThatCannotBeSolvedFor) {
@@ -365,21 +366,22 @@ TEST_P(EachStep, RefusesNumbersThatCannotBeSolvedFor) {
     for (const std::size_t at : {0, 3, 5}) {
       vector b(kShape.cells(), 1.0);
       b[at] = wrong;
-      EXPECT_THROW(solve_it(which(), b, kShape, 1e-6), lab::invalid_input) << wrong << " at " << at;
+      EXPECT_THROW(solve_it(version(), b, kShape, 1e-6), lab::invalid_input)
+          << wrong << " at " << at;
     }
-  EXPECT_THROW(solve_it(which(), vector(6, 0.9e-100), kShape, 1e-6), lab::invalid_input);
+  EXPECT_THROW(solve_it(version(), vector(6, 0.9e-100), kShape, 1e-6), lab::invalid_input);
   for (const double extreme : {1e100, -1e100, 1e-100}) {
     vector b(kShape.cells(), 0.0);
     b[4] = extreme;
-    EXPECT_TRUE(is_solution(solve_it(which(), b, kShape, 1e-12), b, kShape, 1e-12)) << extreme;
+    EXPECT_TRUE(is_solution(solve_it(version(), b, kShape, 1e-12), b, kShape, 1e-12)) << extreme;
   }
   for (const double wrong : {kNan, kInfinity, 0.0, -1e-3, 0.9e-15, 1.01})
-    EXPECT_THROW(solve_it(which(), vector(6, 1.0), kShape, wrong), lab::invalid_input) << wrong;
+    EXPECT_THROW(solve_it(version(), vector(6, 1.0), kShape, wrong), lab::invalid_input) << wrong;
 }
 
 TEST_P(EachStep, SaysHowLongItTook) {
   constexpr shape kShape = {50, 40};
-  const float milliseconds = solve_it(which(), random_side(kShape, 2), kShape, 1e-3).kernel_ms;
+  const float milliseconds = solve_it(version(), random_side(kShape, 2), kShape, 1e-3).kernel_ms;
   EXPECT_GT(milliseconds, 0.0F);
   EXPECT_LT(milliseconds, 60'000.0F);
 }
@@ -388,7 +390,7 @@ FAULT_TEST_P(EachStep, ReportsEveryCallThatFails) {
   constexpr shape kShape = {23, 14};
   const vector b = sum_of({{5, 3}, {20, 10}}, kShape);  // two iterations
   expect_failures_reported(
-      [&] { return is_solution(solve_it(which(), b, kShape, 1e-9), b, kShape, 1e-9); }, b);
+      [&] { return is_solution(solve_it(version(), b, kShape, 1e-9), b, kShape, 1e-9); }, b);
 }
 
 }  // namespace

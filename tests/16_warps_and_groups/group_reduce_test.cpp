@@ -45,9 +45,9 @@ constexpr named_step kSteps[] = {
 constexpr std::uint32_t kHalf = 1U << 31;  // about half of random values are less
 constexpr std::uint32_t kMost = 0xFFFF'FFFF;
 
-::testing::AssertionResult has_sums(step which, const vector& values, std::size_t length,
+::testing::AssertionResult has_sums(step version, const vector& values, std::size_t length,
                                     std::uint32_t limit, unsigned tile) {
-  return matches(lab::compare_exact(sum_rows(which, values, length, limit, tile).sums,
+  return matches(lab::compare_exact(sum_rows(version, values, length, limit, tile).sums,
                                     reference_sums(values, length, limit)));
 }
 
@@ -57,14 +57,14 @@ REQUIRED_WORK(GroupsThatAddUpRowsWithoutSharedMemory) {
   constexpr std::size_t kRows = 300, kLength = 96;
   vector values = random_words(kRows * kLength, 1);
   std::ranges::replace(values, kMost, 0U);  // every element counts
-  for (const auto& [which, name] : kSteps)
-    EXPECT_TRUE(at_other_sizes([which = which](std::size_t n) {
-      return has_sums(which, random_words(n * 5, 1), 5, kMost, 8);
+  for (const auto& [version, name] : kSteps)
+    EXPECT_TRUE(at_other_sizes([version = version](std::size_t n) {
+      return has_sums(version, random_words(n * 5, 1), 5, kMost, 8);
     })) << name;
-  for (const auto& [which, name] : kSteps)
+  for (const auto& [version, name] : kSteps)
     for (const unsigned tile : {4U, 8U, 32U}) {
-      const auto done =
-          work_of([&, which = which] { return has_sums(which, values, kLength, kMost, tile); });
+      const auto done = work_of(
+          [&, version = version] { return has_sums(version, values, kLength, kMost, tile); });
       EXPECT_TRUE(as_required(
           // A tile may take several rows, but a row is for all threads of a tile, and not for one.
           done, {.threads = kRows / 3 * tile,
@@ -74,7 +74,7 @@ REQUIRED_WORK(GroupsThatAddUpRowsWithoutSharedMemory) {
                  .reads = bytes_of(values),
                  .writes = kRows * sizeof(std::uint32_t),
                  .reads_at_most = bytes_of(values) + kRows * kLength / tile * sizeof(std::uint32_t),
-                 .atomics = which == step::coalesced}))
+                 .atomics = version == step::coalesced}))
           << name << ": tiles of " << tile;
       std::uint64_t atomics = 0, shared = 0, exchanges = 0;
       for (const auto& k : done.kernels) {
@@ -84,14 +84,14 @@ REQUIRED_WORK(GroupsThatAddUpRowsWithoutSharedMemory) {
       }
       if (done.kernels.empty()) continue;
       EXPECT_EQ(shared, 0U) << name << ": it uses shared memory";
-      if (which == step::coalesced) {
+      if (version == step::coalesced) {
         EXPECT_LE(atomics, kRows * kLength / tile)
             << name << ": more than one atomic addition for " << tile << " elements";
         EXPECT_GE(exchanges, kRows * kLength / 32)
             << name << ": the elements should be added up as they come, by whoever has one";
       } else {
         EXPECT_EQ(atomics, 0U) << name << ": the threads of a tile need no atomic operations";
-        if (which == step::reduce)
+        if (version == step::reduce)
           EXPECT_LE(exchanges, kRows) << name << ": one call a row does it";
         else
           EXPECT_GE(exchanges, kRows * std::countr_zero(tile)) << name << ": a level is a shuffle";
@@ -109,34 +109,34 @@ INSTANTIATE_TEST_SUITE_P(Steps, Tiles,
 
 TEST_P(Tiles, AddUpRowsOfEveryLength) {
   // On both sides of a tile, of two tiles and of a warp; primes.
-  const auto& [which, tile] = GetParam();
+  const auto& [version, tile] = GetParam();
   for (const std::size_t length : {1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 131})
     for (const std::uint32_t limit : {kHalf, kMost})
       ASSERT_TRUE(
-          has_sums(which.value, random_words(37 * length, length + tile), length, limit, tile))
+          has_sums(version.value, random_words(37 * length, length + tile), length, limit, tile))
           << "rows of " << length << " elements, limit " << limit;
 }
 
 TEST_P(Tiles, AddUpAnyNumberOfRows) {
   // Around the rows of a warp, of a block of 256 threads, and of two.
-  const auto& [which, tile] = GetParam();
+  const auto& [version, tile] = GetParam();
   const std::size_t warp = 32 / tile, block = 256 / tile;
   for (const std::size_t rows : {std::size_t{1}, std::size_t{2}, std::size_t{3}, warp, warp + 1,
                                  block - 1, block, block + 1, 2 * block - 1, 2 * block + 1})
-    ASSERT_TRUE(has_sums(which.value, random_words(rows * 11, rows), 11, kHalf, tile))
+    ASSERT_TRUE(has_sums(version.value, random_words(rows * 11, rows), 11, kHalf, tile))
         << rows << " rows";
 }
 
 TEST_P(Tiles, CountEachElementOnceInItsRow) {
   // Bit i % 32 of a sum says whether element i is in it: 32 elements per row, each in a row of its
   // own, and then all of them.
-  const auto& [which, tile] = GetParam();
+  const auto& [version, tile] = GetParam();
   vector values(33 * 32, 0);
   for (std::size_t i = 0; i < 32; ++i) {
     values[i * 32 + i] = 1U << i;
     values[32 * 32 + i] = 1U << i;
   }
-  const vector sums = sum_rows(which.value, values, 32, kMost, tile).sums;
+  const vector sums = sum_rows(version.value, values, 32, kMost, tile).sums;
   ASSERT_EQ(sums.size(), 33U);
   for (std::size_t row = 0; row < 33; ++row) {
     const std::uint32_t expected = row < 32 ? 1U << row : kMost;
@@ -147,28 +147,28 @@ TEST_P(Tiles, CountEachElementOnceInItsRow) {
 }
 
 TEST_P(Tiles, LeaveOutWhatDoesNotCount) {
-  const auto& [which, tile] = GetParam();
+  const auto& [version, tile] = GetParam();
   const vector values = random_words(50 * 40, 9);
   for (const std::uint32_t limit : {0U, 1U, 1U << 24, kHalf, kMost - (1U << 28), kMost})
-    EXPECT_TRUE(has_sums(which.value, values, 40, limit, tile)) << "limit " << limit;
+    EXPECT_TRUE(has_sums(version.value, values, 40, limit, tile)) << "limit " << limit;
   const vector sevens(50 * 40, 7);
-  EXPECT_TRUE(has_sums(which.value, sevens, 40, 7, tile)) << "none of them is less than 7";
-  EXPECT_TRUE(has_sums(which.value, sevens, 40, 8, tile)) << "all of them are less than 8";
+  EXPECT_TRUE(has_sums(version.value, sevens, 40, 7, tile)) << "none of them is less than 7";
+  EXPECT_TRUE(has_sums(version.value, sevens, 40, 8, tile)) << "all of them are less than 8";
 }
 
 TEST_P(Tiles, HaveOneOrSomeOrAllElementsToAdd) {
   // One element per row that counts, each in another place; then one more in each row than in the
   // row before: those of a warp that have something to add are one, some, or all of its threads.
-  const auto& [which, tile] = GetParam();
+  const auto& [version, tile] = GetParam();
   constexpr std::size_t kLength = 35;
   vector values(kLength * kLength, kMost);
   for (std::size_t i = 0; i < kLength; ++i)
     values[i * kLength + i] = 100 + static_cast<unsigned>(i);
-  EXPECT_TRUE(has_sums(which.value, values, kLength, kMost, tile));
+  EXPECT_TRUE(has_sums(version.value, values, kLength, kMost, tile));
   for (std::size_t row = 0; row < kLength; ++row)
     for (std::size_t i = 0; i < row; ++i)
       values[row * kLength + i] = static_cast<unsigned>(i + row);
-  EXPECT_TRUE(has_sums(which.value, values, kLength, kMost, tile));
+  EXPECT_TRUE(has_sums(version.value, values, kLength, kMost, tile));
 }
 
 // --- every step ----------------------------------------------------------------------------------
@@ -177,68 +177,68 @@ using EachStep = lab::testing::each_step<named_step>;
 INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps), lab::testing::by_step);
 
 TEST_P(EachStep, AddsUpManyRowsAndLongOnes) {
-  EXPECT_TRUE(has_sums(which(), random_words(20'011 * 3, 1), 3, kHalf, 2));
-  EXPECT_TRUE(has_sums(which(), random_words(3 * 10'007, 2), 10'007, kHalf, 32));
-  EXPECT_TRUE(has_sums(which(), random_words(3 * 1021, 3), 1021, kHalf, 4));
+  EXPECT_TRUE(has_sums(version(), random_words(20'011 * 3, 1), 3, kHalf, 2));
+  EXPECT_TRUE(has_sums(version(), random_words(3 * 10'007, 2), 10'007, kHalf, 32));
+  EXPECT_TRUE(has_sums(version(), random_words(3 * 1021, 3), 1021, kHalf, 4));
 }
 
 TEST_P(EachStep, AddsWhatCancelsModulo2To32) {
-  EXPECT_EQ(sum_rows(which(), vector{kHalf, kHalf, 5, kMost - 1}, 2, kMost, 2).sums,
+  EXPECT_EQ(sum_rows(version(), vector{kHalf, kHalf, 5, kMost - 1}, 2, kMost, 2).sums,
             (vector{0, 3}));
 }
 
 TEST_P(EachStep, HasNothingToAddWithoutValues) {
-  EXPECT_TRUE(sum_rows(which(), {}, 10, kMost, 8).sums.empty());
+  EXPECT_TRUE(sum_rows(version(), {}, 10, kMost, 8).sums.empty());
 }
 
 TEST_P(EachStep, RefusesOtherTiles) {
   const vector few = random_words(12, 1);
   for (const unsigned tile : {0U, 3U, 5U, 12U, 31U, 33U, 64U, 256U, kMost}) {
-    EXPECT_THROW(sum_rows(which(), few, 4, kHalf, tile), lab::invalid_input) << tile;
-    EXPECT_THROW(sum_rows(which(), {}, 4, kHalf, tile), lab::invalid_input) << tile;
+    EXPECT_THROW(sum_rows(version(), few, 4, kHalf, tile), lab::invalid_input) << tile;
+    EXPECT_THROW(sum_rows(version(), {}, 4, kHalf, tile), lab::invalid_input) << tile;
   }
-  EXPECT_TRUE(has_sums(which(), few, 4, kHalf, 16)) << "and it works again";
+  EXPECT_TRUE(has_sums(version(), few, 4, kHalf, 16)) << "and it works again";
 }
 
 TEST_P(EachStep, RefusesWhatIsNoMatrix) {
   const vector few = random_words(12, 1);
-  EXPECT_THROW(sum_rows(which(), few, 0, kHalf, 4), lab::invalid_input);
-  EXPECT_THROW(sum_rows(which(), {}, 0, kHalf, 4), lab::invalid_input);
+  EXPECT_THROW(sum_rows(version(), few, 0, kHalf, 4), lab::invalid_input);
+  EXPECT_THROW(sum_rows(version(), {}, 0, kHalf, 4), lab::invalid_input);
   for (const std::size_t length : {5, 11, 13, 24})
-    EXPECT_THROW(sum_rows(which(), few, length, kHalf, 4), lab::invalid_input) << length;
+    EXPECT_THROW(sum_rows(version(), few, length, kHalf, 4), lab::invalid_input) << length;
 }
 
 TEST_P(EachStep, ForgetsThePreviousCall) {
   const vector many = random_words(5000, 1), few = random_words(40, 2);
-  EXPECT_TRUE(has_sums(which(), many, 10, kHalf, 8));
-  EXPECT_TRUE(has_sums(which(), few, 10, kHalf, 8));
-  EXPECT_TRUE(has_sums(which(), many, 10, kHalf, 8));
+  EXPECT_TRUE(has_sums(version(), many, 10, kHalf, 8));
+  EXPECT_TRUE(has_sums(version(), few, 10, kHalf, 8));
+  EXPECT_TRUE(has_sums(version(), many, 10, kHalf, 8));
 }
 
 TEST_P(EachStep, SaysHowLongItTook) {
-  const float milliseconds = sum_rows(which(), random_words(10'000, 1), 20, kHalf, 8).kernel_ms;
+  const float milliseconds = sum_rows(version(), random_words(10'000, 1), 20, kHalf, 8).kernel_ms;
   EXPECT_GT(milliseconds, 0.0F);
   EXPECT_LT(milliseconds, 60'000.0F);
 }
 
 FAULT_TEST_P(EachStep, ReportsEveryCallThatFails) {
   const vector values = random_words(1000, 3);
-  expect_failures_reported([&] { return has_sums(which(), values, 20, kHalf, 8); }, values);
+  expect_failures_reported([&] { return has_sums(version(), values, 20, kHalf, 8); }, values);
 }
 
 TEST_P(EachStep, AddsUpTheProgramsRows) {
   expect_at_full_size([&] {
-    return has_sums(which(), random_words(kDefaultRows * kDefaultLength, 4), kDefaultLength, kHalf,
-                    kDefaultTile);
+    return has_sums(version(), random_words(kDefaultRows * kDefaultLength, 4), kDefaultLength,
+                    kHalf, kDefaultTile);
   });
 }
 
 TEST_P(EachStep, AddsUpTheRowsOfManyBlocks) {
   // A block has 256 threads. Alone in its tile, a thread waits for nobody; and of few rows there
   // are few atomic additions. Otherwise these would take seconds.
-  const unsigned tile = which() == step::coalesced ? 32 : 1;
+  const unsigned tile = version() == step::coalesced ? 32 : 1;
   expect_at_full_size([&] {
-    return has_sums(which(), random_words(256 / tile * lab::testing::kManyBlocks, 5), 1, kHalf,
+    return has_sums(version(), random_words(256 / tile * lab::testing::kManyBlocks, 5), 1, kHalf,
                     tile);
   });
 }

@@ -48,13 +48,13 @@ constexpr named_step kSteps[] = {{step::shuffle_down, "shuffle_down"},
                                  {step::butterfly, "butterfly"},
                                  {step::reduce_sync, "reduce_sync"}};
 
-::testing::AssertionResult has_warp_sums(step which, const vector& values, unsigned threads) {
-  return matches(
-      lab::compare_exact(warp_sums(which, values, threads), reference_warp_sums(values, threads)));
+::testing::AssertionResult has_warp_sums(step version, const vector& values, unsigned threads) {
+  return matches(lab::compare_exact(warp_sums(version, values, threads),
+                                    reference_warp_sums(values, threads)));
 }
 
-::testing::AssertionResult has_sum(step which, const vector& values, unsigned threads) {
-  const std::uint32_t got = sum(which, values, threads).value, expected = reference_sum(values);
+::testing::AssertionResult has_sum(step version, const vector& values, unsigned threads) {
+  const std::uint32_t got = sum(version, values, threads).value, expected = reference_sum(values);
   if (got == expected) return ::testing::AssertionSuccess();
   return ::testing::AssertionFailure()
          << "the sum of " << values.size() << " values by blocks of " << threads << " threads: got "
@@ -73,8 +73,9 @@ std::uint64_t fewest_shuffles(std::uint64_t threads) {
 
 REQUIRED_WORK(LanesThatExchangeRegistersAndOneAtomicForEachWarp) {
   const vector values = random_words(20'000, 1);
-  for (const auto& [which, name] : kSteps) {
-    const auto lanes = work_of([&, which = which] { return has_warp_sums(which, values, 100); });
+  for (const auto& [version, name] : kSteps) {
+    const auto lanes =
+        work_of([&, version = version] { return has_warp_sums(version, values, 100); });
     EXPECT_TRUE(as_required(lanes, {.threads = 20'000,
                                     .blocks = 200,
                                     .sent = bytes_of(values),
@@ -83,10 +84,10 @@ REQUIRED_WORK(LanesThatExchangeRegistersAndOneAtomicForEachWarp) {
                                     .writes = bytes_of(values),
                                     .reads_at_most = bytes_of(values)}))
         << name;
-    const auto total = work_of([&, which = which] { return has_sum(which, values, 128); });
+    const auto total = work_of([&, version = version] { return has_sum(version, values, 128); });
     // (With blocks of 100 threads, the last warp of each has four lanes.)
     const auto with_partial_warps =
-        work_of([&, which = which] { return has_sum(which, values, 100); });
+        work_of([&, version = version] { return has_sum(version, values, 100); });
     for (const auto* done : {&total, &with_partial_warps})
       EXPECT_TRUE(as_required(*done, {.threads = 1024,
                                       .blocks = 8,
@@ -99,17 +100,17 @@ REQUIRED_WORK(LanesThatExchangeRegistersAndOneAtomicForEachWarp) {
         EXPECT_EQ(k.shared + k.shared_bytes, 0U) << name << ": it uses shared memory";
         const std::uint64_t warps = k.blocks * ((k.threads_per_block + 31) / 32);
         EXPECT_LE(k.atomics, warps) << name << ": more than one atomic addition per warp";
-        if (which == step::reduce_sync)
+        if (version == step::reduce_sync)
           EXPECT_EQ(k.warp_functions, warps) << name << ": one instruction does it";
         else
           EXPECT_GE(k.warp_functions, k.blocks * fewest_shuffles(k.threads_per_block))
               << name << ": five levels of shuffles in a full warp";
       }
-    EXPECT_TRUE(at_other_sizes([which = which](std::size_t n) {
-      return has_warp_sums(which, random_words(n, 1), 100);
+    EXPECT_TRUE(at_other_sizes([version = version](std::size_t n) {
+      return has_warp_sums(version, random_words(n, 1), 100);
     })) << name;
-    EXPECT_TRUE(at_other_sizes([which = which](std::size_t n) {
-      return has_sum(which, random_words(n, 1), 128);
+    EXPECT_TRUE(at_other_sizes([version = version](std::size_t n) {
+      return has_sum(version, random_words(n, 1), 128);
     })) << name;
   }
 }
@@ -127,15 +128,15 @@ REQUIRED_WORK(ATreeOfShufflesAndOneThatPassesTheSumOn) {
 REQUIRED_WORK(SumsThatNeedWhatOtherLanesHave) {
   const vector values = random_words(20'000, 3);
   const vector expected = reference_warp_sums(values, 100);  // of 32 lanes, and of 4
-  for (const auto& [which, name] : kSteps) {
-    EXPECT_TRUE(all_need(source::other_lanes, [&, which = which] {
-      const vector sums = warp_sums(which, values, 100);
+  for (const auto& [version, name] : kSteps) {
+    EXPECT_TRUE(all_need(source::other_lanes, [&, version = version] {
+      const vector sums = warp_sums(version, values, 100);
       std::size_t right = 0;
       for (std::size_t i = 0; i < sums.size(); ++i) right += sums[i] == expected[i] ? 1 : 0;
       return right;
     })) << name;
-    EXPECT_TRUE(all_need(source::other_lanes, [&, which = which] {
-      return sum(which, values, 100).value == reference_sum(values) ? 1U : 0U;
+    EXPECT_TRUE(all_need(source::other_lanes, [&, version = version] {
+      return sum(version, values, 100).value == reference_sum(values) ? 1U : 0U;
     })) << name;
   }
 }
@@ -153,18 +154,18 @@ INSTANTIATE_TEST_SUITE_P(Steps, Lanes,
                          lab::testing::by_step_and{"_threads"});
 
 TEST_P(Lanes, AllHaveTheSumOfTheirWarp) {
-  const auto& [which, threads] = GetParam();
+  const auto& [version, threads] = GetParam();
   for (const std::size_t n : {1, 2, 31, 32, 33, 64, 97, 1023, 1024, 1025, 3001})
-    ASSERT_TRUE(has_warp_sums(which.value, random_words(n, n + threads), threads))
+    ASSERT_TRUE(has_warp_sums(version.value, random_words(n, n + threads), threads))
         << n << " values";
 }
 
 TEST_P(Lanes, CountEachLaneOfTheirWarpOnce) {
   // Lane i of each warp brings bit i: a sum shows which lanes are in it, and which are in it twice.
-  const auto& [which, threads] = GetParam();
+  const auto& [version, threads] = GetParam();
   vector values(2 * threads + 45);
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = 1U << (i % threads % 32);
-  const vector sums = warp_sums(which.value, values, threads);
+  const vector sums = warp_sums(version.value, values, threads);
   const vector expected = reference_warp_sums(values, threads);
   ASSERT_EQ(sums.size(), expected.size());
   for (std::size_t i = 0; i < sums.size(); ++i)
@@ -175,9 +176,9 @@ TEST_P(Lanes, CountEachLaneOfTheirWarpOnce) {
 }
 
 TEST_P(Lanes, AddUpToTheSumOfAll) {
-  const auto& [which, threads] = GetParam();
+  const auto& [version, threads] = GetParam();
   for (const std::size_t n : {1, 3, 4, 5, 31, 32, 33, 1021, 4096, 20'003})
-    ASSERT_TRUE(has_sum(which.value, random_words(n, n + threads), threads));
+    ASSERT_TRUE(has_sum(version.value, random_words(n, n + threads), threads));
 }
 
 // --- every step ----------------------------------------------------------------------------------
@@ -187,7 +188,7 @@ INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps), lab::test
 
 TEST_P(EachStep, TakesBlocksOf256ThreadsUnlessToldOtherwise) {
   const vector values = random_words(12'345, 7);
-  EXPECT_EQ(sum(which(), values).value, reference_sum(values));
+  EXPECT_EQ(sum(version(), values).value, reference_sum(values));
 }
 
 TEST_P(EachStep, AddsMoreThanTheDeviceRunsAtOnce) {
@@ -197,61 +198,61 @@ TEST_P(EachStep, AddsMoreThanTheDeviceRunsAtOnce) {
                                lab::device_limit(cudaDevAttrMaxThreadsPerMultiProcessor);
   for (const std::size_t n : {resident - 1, resident, resident + 1, 4 * resident + 3, 16 * resident,
                               16 * resident + 1, 37 * resident + 5})
-    EXPECT_TRUE(has_sum(which(), random_words(n, n), 256));
+    EXPECT_TRUE(has_sum(version(), random_words(n, n), 256));
 }
 
 TEST_P(EachStep, AddsWhatCancelsModulo2To32) {
-  EXPECT_EQ(sum(which(), vector{0xFFFF'FFFF, 1}).value, 0U);
-  EXPECT_EQ(sum(which(), vector(1 << 16, 1U << 16)).value, 0U);
-  EXPECT_EQ(sum(which(), vector(100, 0xFFFF'FFFF)).value, 0U - 100U);
+  EXPECT_EQ(sum(version(), vector{0xFFFF'FFFF, 1}).value, 0U);
+  EXPECT_EQ(sum(version(), vector(1 << 16, 1U << 16)).value, 0U);
+  EXPECT_EQ(sum(version(), vector(100, 0xFFFF'FFFF)).value, 0U - 100U);
 }
 
 TEST_P(EachStep, HasNothingToAddWithoutValues) {
-  EXPECT_TRUE(warp_sums(which(), {}, 256).empty());
-  EXPECT_EQ(sum(which(), {}).value, 0U);
-  EXPECT_EQ(sum(which(), {}, 33).value, 0U);
+  EXPECT_TRUE(warp_sums(version(), {}, 256).empty());
+  EXPECT_EQ(sum(version(), {}).value, 0U);
+  EXPECT_EQ(sum(version(), {}, 33).value, 0U);
 }
 
 TEST_P(EachStep, RefusesBlocksThatTheDeviceDoesNotAllow) {
   const vector few = random_words(10, 1);
   const unsigned most = lab::device_limit(cudaDevAttrMaxThreadsPerBlock);
   for (const unsigned threads : {0U, most + 1, most + 32, 0xFFFF'FFFF}) {
-    EXPECT_THROW(warp_sums(which(), few, threads), lab::invalid_input) << threads;
-    EXPECT_THROW(sum(which(), few, threads), lab::invalid_input) << threads;
-    EXPECT_THROW(sum(which(), {}, threads), lab::invalid_input) << threads;
+    EXPECT_THROW(warp_sums(version(), few, threads), lab::invalid_input) << threads;
+    EXPECT_THROW(sum(version(), few, threads), lab::invalid_input) << threads;
+    EXPECT_THROW(sum(version(), {}, threads), lab::invalid_input) << threads;
   }
-  EXPECT_TRUE(has_sum(which(), few, most)) << "and it works again";
+  EXPECT_TRUE(has_sum(version(), few, most)) << "and it works again";
 }
 
 TEST_P(EachStep, ForgetsThePreviousCall) {
   const vector many = random_words(5000, 1), few = random_words(3, 2);
-  EXPECT_TRUE(has_sum(which(), many, 96));
-  EXPECT_TRUE(has_sum(which(), few, 96));
-  EXPECT_TRUE(has_sum(which(), many, 96));
-  EXPECT_TRUE(has_warp_sums(which(), many, 96));
-  EXPECT_TRUE(has_warp_sums(which(), few, 96));
+  EXPECT_TRUE(has_sum(version(), many, 96));
+  EXPECT_TRUE(has_sum(version(), few, 96));
+  EXPECT_TRUE(has_sum(version(), many, 96));
+  EXPECT_TRUE(has_warp_sums(version(), many, 96));
+  EXPECT_TRUE(has_warp_sums(version(), few, 96));
 }
 
 TEST_P(EachStep, SaysHowLongItTook) {
-  const float milliseconds = sum(which(), random_words(10'000, 1)).kernel_ms;
+  const float milliseconds = sum(version(), random_words(10'000, 1)).kernel_ms;
   EXPECT_GT(milliseconds, 0.0F);
   EXPECT_LT(milliseconds, 60'000.0F);
 }
 
 FAULT_TEST_P(EachStep, ReportsEveryCallThatFails) {
   const vector values = random_words(1000, 3);
-  expect_failures_reported([&] { return has_warp_sums(which(), values, 72); }, values);
-  expect_failures_reported([&] { return has_sum(which(), values, 72); }, values);
+  expect_failures_reported([&] { return has_warp_sums(version(), values, 72); }, values);
+  expect_failures_reported([&] { return has_sum(version(), values, 72); }, values);
 }
 
 TEST_P(EachStep, AddsEveryValueOnceAtTheProgramsSize) {
   expect_at_full_size(
-      [&] { return has_sum(which(), random_words(kDefaultSize, 4), kDefaultThreads); });
+      [&] { return has_sum(version(), random_words(kDefaultSize, 4), kDefaultThreads); });
 }
 
 TEST_P(EachStep, GivesTheSumsOfTheWarpsOfManyBlocks) {
   expect_at_full_size([&] {
-    return has_warp_sums(which(), random_words(32 * lab::testing::kManyBlocks + 5, 5), 32);
+    return has_warp_sums(version(), random_words(32 * lab::testing::kManyBlocks + 5, 5), 32);
   });
 }
 

@@ -63,22 +63,22 @@ std::string name_of(shape size) {
 }
 
 /// A step as the shared tests take it.
-auto by(step which, int stages = 3) {
+auto by(step version, int stages = 3) {
   return [=](const std::vector<float>& a, const std::vector<float>& b, std::size_t m, std::size_t n,
              std::size_t k) {
-    return multiply(which, a, b, {m, n, k}, stages).c;
+    return multiply(version, a, b, {m, n, k}, stages).c;
   };
 }
 
 // --- who does the work ---------------------------------------------------------------------------
 
-::testing::AssertionResult is_right(step which, shape size, int stages) {
+::testing::AssertionResult is_right(step version, shape size, int stages) {
   const auto a = lab::random_floats(size.m * size.k, 1, -1, 3);
   const auto b = lab::random_floats(size.k * size.n, 2, -20, 10);
-  return matches(check(multiply(which, a, b, size, stages).c, a, b, size));
+  return matches(check(multiply(version, a, b, size, stages).c, a, b, size));
 }
-lab::testing::work work_with(step which, shape size, int stages) {
-  return work_of([&] { return is_right(which, size, stages); });
+lab::testing::work work_with(step version, shape size, int stages) {
+  return work_of([&] { return is_right(version, size, stages); });
 }
 
 lab::testing::required tiles_for(shape size) {
@@ -97,15 +97,15 @@ lab::testing::required tiles_for(shape size) {
 
 REQUIRED_WORK(TilesThatAreReadOnce) {
   const shape size{96, 64, 160};
-  for (const auto& [which, name] : kSteps) {
+  for (const auto& [version, name] : kSteps) {
     lab::testing::required what = tiles_for(size);
     what.bytes_a_load = 16;
-    if (which != step::waiting) what.async_bytes = (size.m + size.n) * size.k * sizeof(float);
+    if (version != step::waiting) what.async_bytes = (size.m + size.n) * size.k * sizeof(float);
     // One for each tile, and two to spare. With two for each there would be ten.
-    if (which == step::two_stages || which == step::stages) what.barriers = size.k / kTile + 2;
-    EXPECT_TRUE(as_required(work_with(which, size, 3), what)) << name;
-    EXPECT_TRUE(at_other_sizes([which = which](std::size_t n) {
-      return is_right(which, {n, n + 1, n}, 3);
+    if (version == step::two_stages || version == step::stages) what.barriers = size.k / kTile + 2;
+    EXPECT_TRUE(as_required(work_with(version, size, 3), what)) << name;
+    EXPECT_TRUE(at_other_sizes([version = version](std::size_t n) {
+      return is_right(version, {n, n + 1, n}, 3);
     })) << name;
   }
 }
@@ -124,10 +124,10 @@ REQUIRED_WORK(CopiesThatAreUnderWayWhileTheThreadMultiplies) {
 
 REQUIRED_WORK(AsynchronousCopiesOfRowsThatAreNotAligned) {
   const shape size{50, 61, 90};  // four bytes at a time
-  for (const auto& [which, name] : kSteps) {
+  for (const auto& [version, name] : kSteps) {
     lab::testing::required what;
-    if (which != step::waiting) what.async_bytes = (size.m + size.n) * size.k * sizeof(float);
-    EXPECT_TRUE(as_required(work_with(which, size, 3), what)) << name;
+    if (version != step::waiting) what.async_bytes = (size.m + size.n) * size.k * sizeof(float);
+    EXPECT_TRUE(as_required(work_with(version, size, 3), what)) << name;
   }
 }
 
@@ -136,8 +136,8 @@ REQUIRED_WORK(AsynchronousCopiesOfRowsThatAreNotAligned) {
 class Product : public ::testing::TestWithParam<std::tuple<named_step, shape>> {};
 
 TEST_P(Product, IsRightToTheLastBit) {
-  const auto& [which, size] = GetParam();
-  expect_exact_product(by(which.value), size.m, size.n, size.k);
+  const auto& [version, size] = GetParam();
+  expect_exact_product(by(version.value), size.m, size.n, size.k);
 }
 
 // Tiles are 32 x 32, and four neighbours are brought in together: one less, that, and one more, in
@@ -171,71 +171,71 @@ using EachStep = lab::testing::each_step<named_step>;
 INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps), lab::testing::by_step);
 
 TEST_P(EachStep, MultipliesRandomMatrices) {
-  expect_right_product(by(which()), 70, 90, 150, 3);
-  expect_right_product(by(which()), 36, 68, 200, 5);
+  expect_right_product(by(version()), 70, 90, 150, 3);
+  expect_right_product(by(version()), 36, 68, 200, 5);
 }
 
 TEST_P(EachStep, IsExactAtTheProgramsSize) {
   expect_at_full_size(
-      [&] { expect_exact_product(by(which()), kDefaultSize, kDefaultSize, kDefaultSize); });
+      [&] { expect_exact_product(by(version()), kDefaultSize, kDefaultSize, kDefaultSize); });
 }
 
 // --- the edges of C, of A and of B ---------------------------------------------------------------
 
 TEST_P(EachStep, LeavesTheOtherRowsAloneWhenOneHoldsInfinities) {
-  lab::testing::expect_infinities_to_stay_in_their_row(by(which()));
+  lab::testing::expect_infinities_to_stay_in_their_row(by(version()));
 }
 
-TEST_P(EachStep, MakesAnEmptyProduct) { lab::testing::expect_empty_products(by(which())); }
+TEST_P(EachStep, MakesAnEmptyProduct) { lab::testing::expect_empty_products(by(version())); }
 
 TEST_P(EachStep, AddsNothingWhereKIsZero) {
-  lab::testing::expect_zeros_where_k_is_zero(by(which()));
+  lab::testing::expect_zeros_where_k_is_zero(by(version()));
 }
 
 // --- more than once ------------------------------------------------------------------------------
 
-TEST_P(EachStep, LeavesItsInputsAlone) { lab::testing::expect_inputs_left_alone(by(which())); }
+TEST_P(EachStep, LeavesItsInputsAlone) { lab::testing::expect_inputs_left_alone(by(version())); }
 
 TEST_P(EachStep, MultipliesWhatIsThereNow) {
   // The same shape twice: a result left in memory that is given out again would be wrong.
-  expect_right_product(by(which()), 50, 60, 70, 1);
-  expect_right_product(by(which()), 50, 60, 70, 2);
+  expect_right_product(by(version()), 50, 60, 70, 1);
+  expect_right_product(by(version()), 50, 60, 70, 2);
 }
 
 // --- refusals ------------------------------------------------------------------------------------
 
 TEST_P(EachStep, RefusesMatricesOfOtherSizes) {
-  lab::testing::expect_other_sizes_refused(by(which()));
+  lab::testing::expect_other_sizes_refused(by(version()));
 }
 
 TEST_P(EachStep, RefusesSizesWhoseProductOverflows) {
-  lab::testing::expect_overflow_refused(by(which()));
+  lab::testing::expect_overflow_refused(by(version()));
 }
 
 TEST_P(EachStep, RefusesTooFewAndTooManyStages) {
   const std::vector<float> six(6, 1.0F), twelve(12, 1.0F);
   for (const int stages : {2, 4})
-    EXPECT_NO_THROW(multiply(which(), six, twelve, {2, 4, 3}, stages));
+    EXPECT_NO_THROW(multiply(version(), six, twelve, {2, 4, 3}, stages));
   for (const int stages : {-1, 0, 1, 5})
-    EXPECT_THROW(multiply(which(), six, twelve, {2, 4, 3}, stages), lab::invalid_input);
+    EXPECT_THROW(multiply(version(), six, twelve, {2, 4, 3}, stages), lab::invalid_input);
 }
 
 TEST_P(EachStep, RefusesMoreRowsThanAGridHasBlocksAndNamesTheLimit) {
-  lab::testing::expect_too_many_rows_refused(by(which()), kTile);
+  lab::testing::expect_too_many_rows_refused(by(version()), kTile);
 }
 
 // --- time ----------------------------------------------------------------------------------------
 
 TEST_P(EachStep, SaysHowLongItTook) {
   const std::vector<float> a(40 * 40, 1.0F);
-  const float milliseconds = multiply(which(), a, a, {40, 40, 40}).kernel_ms;
+  const float milliseconds = multiply(version(), a, a, {40, 40, 40}).kernel_ms;
   EXPECT_GT(milliseconds, 0.0F);
   EXPECT_LT(milliseconds, 60'000.0F);
 }
 
 FAULT_TEST_P(EachStep, ReportsEveryCallThatFails) {
   const auto a = lab::random_floats(5 * 7, 1, -1, 3), b = lab::random_floats(7 * 3, 2, -9, 5);
-  expect_failures_reported([&] { return multiply(which(), a, b, {5, 3, 7}).c; }, a, b);
+  expect_failures_reported([&] { return multiply(version(), a, b, {5, 3, 7}).c; }, a, b);
 }
 
 }  // namespace

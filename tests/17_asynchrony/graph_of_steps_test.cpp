@@ -64,14 +64,14 @@ scene random_scene(int width, int height, std::uint64_t seed) {
   return s;
 }
 
-floats cells_after(step which, const scene& s, const floats& strengths, int steps, int batch) {
-  return simulate(which, s.width, s.height, s.initial, s.heaters, strengths, steps, batch).cells;
+floats cells_after(step version, const scene& s, const floats& strengths, int steps, int batch) {
+  return simulate(version, s.width, s.height, s.initial, s.heaters, strengths, steps, batch).cells;
 }
 
-::testing::AssertionResult is_right(step which, const scene& s, const floats& strengths, int steps,
-                                    int batch) {
+::testing::AssertionResult is_right(step version, const scene& s, const floats& strengths,
+                                    int steps, int batch) {
   return matches(
-      lab::compare_exact(cells_after(which, s, strengths, steps, batch),
+      lab::compare_exact(cells_after(version, s, strengths, steps, batch),
                          reference(s.width, s.height, s.initial, s.heaters, strengths, steps)));
 }
 
@@ -93,17 +93,17 @@ struct plan {
 REQUIRED_WORK(KernelsOfGraphsAndOfLaunchesAsTheContractHasThem) {
   const scene s = random_scene(33, 20, 1);
   const floats strengths = {1, 2, 0.5F, -1};
-  for (const auto& [which, name] : kSteps)
-    EXPECT_TRUE(at_other_sizes([&, which = which](int n) {
-      return is_right(which, random_scene(n, n + 1, 1), strengths, 3, 2);
+  for (const auto& [version, name] : kSteps)
+    EXPECT_TRUE(at_other_sizes([&, version = version](int n) {
+      return is_right(version, random_scene(n, n + 1, 1), strengths, 3, 2);
     })) << name;
-  for (const auto& [which, name] : kSteps)
+  for (const auto& [version, name] : kSteps)
     for (const plan& p : {plan{1, 12, 4}, plan{4, 13, 4}, plan{3, 9, 2}, plan{2, 3, 4},
                           plan{4, 6, 6}, plan{3, 11, 10}}) {
       const floats some(strengths.begin(),
                         strengths.begin() + static_cast<std::ptrdiff_t>(p.phases));
       const auto done =
-          work_of([&, which = which] { return is_right(which, s, some, p.steps, p.batch); });
+          work_of([&, version = version] { return is_right(version, s, some, p.steps, p.batch); });
       const auto steps = static_cast<std::size_t>(p.steps), time_steps = p.phases * steps;
       EXPECT_TRUE(as_required(done, {.threads = 128,
                                      .blocks = 2,
@@ -116,7 +116,7 @@ REQUIRED_WORK(KernelsOfGraphsAndOfLaunchesAsTheContractHasThem) {
       if (done.values && !*done.values) continue;  // said
       EXPECT_EQ(done.kernels.size(), time_steps) << name << ": one kernel for each time step";
       const unsigned graphs = calls_of(done, "cudaGraphLaunch");
-      if (which == step::launches) {
+      if (version == step::launches) {
         EXPECT_EQ(graphs, 0U) << name << ": it asks for launches of kernels only";
         continue;
       }
@@ -125,16 +125,16 @@ REQUIRED_WORK(KernelsOfGraphsAndOfLaunchesAsTheContractHasThem) {
           << name << ": a launch of a graph for each whole batch: " << p.phases << " phases of "
           << p.steps << " time steps, in batches of " << p.batch;
       const unsigned instantiated = calls_of(done, "cudaGraphInstantiate");
-      if (which == step::captured)
+      if (version == step::captured)
         EXPECT_LE(instantiated, p.phases) << name << ": a graph is instantiated once a phase";
       else
         EXPECT_LE(instantiated, 1U) << name << ": a graph is instantiated once, and then updated";
       const unsigned captures = calls_of(done, "cudaStreamBeginCapture");
       // A launch that is captured is a call, too.
-      const std::size_t in_graphs = which == step::built ? 0 : captures * batch;
+      const std::size_t in_graphs = version == step::built ? 0 : captures * batch;
       EXPECT_LE(calls_of(done, "cudaLaunch"), p.phases * (steps % batch) + in_graphs)
           << name << ": only what is left of a phase is launched kernel by kernel";
-      if (which == step::built)
+      if (version == step::built)
         EXPECT_EQ(captures, 0U) << name << ": the nodes of its graph are added one by one";
       else
         EXPECT_LE(captures, p.phases) << name << ": a phase needs one capture at most";
@@ -153,15 +153,15 @@ constexpr size kSizes[] = {{1, 1},   {2, 1},   {1, 3},   {16, 16}, {15, 17},
 
 class EachSize : public ::testing::TestWithParam<std::tuple<named_step, size>> {
  protected:
-  step which() const { return std::get<0>(GetParam()).value; }
+  step version() const { return std::get<0>(GetParam()).value; }
   scene random(std::uint64_t seed) const {
     return random_scene(std::get<1>(GetParam()).width, std::get<1>(GetParam()).height, seed);
   }
 };
 /// captured_17x15
 std::string name_of(const ::testing::TestParamInfo<std::tuple<named_step, size>>& test) {
-  const auto& [which, s] = test.param;
-  return std::string(which.name) + "_" + std::to_string(s.width) + "x" + std::to_string(s.height);
+  const auto& [version, s] = test.param;
+  return std::string(version.name) + "_" + std::to_string(s.width) + "x" + std::to_string(s.height);
 }
 INSTANTIATE_TEST_SUITE_P(Steps, EachSize,
                          ::testing::Combine(::testing::ValuesIn(kSteps),
@@ -169,8 +169,8 @@ INSTANTIATE_TEST_SUITE_P(Steps, EachSize,
                          name_of);
 
 TEST_P(EachSize, HasTheBitsOfTheReference) {
-  EXPECT_TRUE(is_right(which(), random(2), {1}, 1, 2));
-  EXPECT_TRUE(is_right(which(), random(3), {1, -2, 0.3F}, 7, 4));
+  EXPECT_TRUE(is_right(version(), random(2), {1}, 1, 2));
+  EXPECT_TRUE(is_right(version(), random(3), {1, -2, 0.3F}, 7, 4));
 }
 
 // --- every step ----------------------------------------------------------------------------------
@@ -185,7 +185,7 @@ TEST_P(EachStep, IsRightForAnyNumberOfTimeStepsInABatchAndInAPhase) {
   for (const int batch : {2, 4, 6, 10})
     for (const int steps : {0, 1, 2, 3, 4, 5, 9, 10, 11, 12, 13, 39, 40, 41})
       for (const floats& strengths : {floats{1}, floats{1, 2}, floats{0.5F, -3, 0.1F, 2}})
-        EXPECT_TRUE(is_right(which(), s, strengths, steps, batch))
+        EXPECT_TRUE(is_right(version(), s, strengths, steps, batch))
             << strengths.size() << " phases of " << steps << " time steps, in batches of " << batch;
 }
 
@@ -193,10 +193,10 @@ TEST_P(EachStep, TakesTheStrengthOfEachPhase) {
   // A single cell is what its heater was last.
   const scene s{1, 1, {7}, {2}};
   for (const int steps : {1, 2, 4, 5}) {
-    EXPECT_EQ(cells_after(which(), s, {3}, steps, 2), floats{6});
-    EXPECT_EQ(cells_after(which(), s, {3, 5}, steps, 2), floats{10});
-    EXPECT_EQ(cells_after(which(), s, {3, 5, -1}, steps, 2), floats{-2});
-    EXPECT_EQ(cells_after(which(), s, {3, 5, -1, 0}, steps, 2), floats{0});
+    EXPECT_EQ(cells_after(version(), s, {3}, steps, 2), floats{6});
+    EXPECT_EQ(cells_after(version(), s, {3, 5}, steps, 2), floats{10});
+    EXPECT_EQ(cells_after(version(), s, {3, 5, -1}, steps, 2), floats{-2});
+    EXPECT_EQ(cells_after(version(), s, {3, 5, -1, 0}, steps, 2), floats{0});
   }
 }
 
@@ -204,7 +204,7 @@ TEST_P(EachStep, BeginsAPhaseOfTheSameStrengthWithTheNewestTemperatures) {
   // After an odd number of time steps the buffers have changed their roles, and nothing else.
   const scene s = random_scene(7, 11, 15);
   for (const int steps : {3, 4, 5})
-    EXPECT_TRUE(is_right(which(), s, {2, 2, 2, -1, -1}, steps, 2)) << steps << " time steps";
+    EXPECT_TRUE(is_right(version(), s, {2, 2, 2, -1, -1}, steps, 2)) << steps << " time steps";
 }
 
 TEST_P(EachStep, ChangesTheHeatersOfAllTimeStepsOfABatch) {
@@ -212,55 +212,56 @@ TEST_P(EachStep, ChangesTheHeatersOfAllTimeStepsOfABatch) {
   // step with the old strength leaves is seen at the end.
   const scene s{3, 1, {1, 1, 1}, {0, 8, 0}};
   for (const int batch : {2, 4, 6, 8})
-    EXPECT_TRUE(is_right(which(), s, {1, 0}, batch, batch)) << batch << " time steps";
+    EXPECT_TRUE(is_right(version(), s, {1, 0}, batch, batch)) << batch << " time steps";
 }
 
 TEST_P(EachStep, TakesTheLongestBatch) {
   const scene s = random_scene(5, 3, 5);
-  EXPECT_TRUE(is_right(which(), s, {1, 0.5F}, kLongestBatch + 1, kLongestBatch));
+  EXPECT_TRUE(is_right(version(), s, {1, 0.5F}, kLongestBatch + 1, kLongestBatch));
 }
 
 TEST_P(EachStep, TakesManyPhases) {
   const scene s = random_scene(9, 4, 6);
-  EXPECT_TRUE(is_right(which(), s, lab::random_floats(50, 7, -2, 2), 5, 2));
+  EXPECT_TRUE(is_right(version(), s, lab::random_floats(50, 7, -2, 2), 5, 2));
 }
 
 TEST_P(EachStep, GoesOnWhereItStopped) {
   const scene s = random_scene(19, 23, 8);
-  const floats halfway = cells_after(which(), s, {1}, 5, 2);
+  const floats halfway = cells_after(version(), s, {1}, 5, 2);
   EXPECT_TRUE(
-      matches(lab::compare_exact(cells_after(which(), {19, 23, halfway, s.heaters}, {3, 4}, 5, 2),
-                                 cells_after(which(), s, {1, 3, 4}, 5, 2))));
+      matches(lab::compare_exact(cells_after(version(), {19, 23, halfway, s.heaters}, {3, 4}, 5, 2),
+                                 cells_after(version(), s, {1, 3, 4}, 5, 2))));
 }
 
 TEST_P(EachStep, LeavesThePlateAloneWithoutPhasesOrTimeSteps) {
   const scene s = random_scene(9, 7, 9);
-  EXPECT_EQ(cells_after(which(), s, {}, 5, 4), s.initial);
-  EXPECT_EQ(cells_after(which(), s, {}, 0, 4), s.initial);
-  EXPECT_EQ(cells_after(which(), s, {1, 2}, 0, 4), s.initial);
+  EXPECT_EQ(cells_after(version(), s, {}, 5, 4), s.initial);
+  EXPECT_EQ(cells_after(version(), s, {}, 0, 4), s.initial);
+  EXPECT_EQ(cells_after(version(), s, {1, 2}, 0, 4), s.initial);
 }
 
 TEST_P(EachStep, HasNoCellsWithoutAPlate) {
   for (const size extent : {size{0, 0}, size{0, 5}, size{5, 0}, size{kLongestSide, 0}})
-    EXPECT_EQ(cells_after(which(), {extent.width, extent.height, {}, {}}, {1, 2}, 5, 2), floats{});
+    EXPECT_EQ(cells_after(version(), {extent.width, extent.height, {}, {}}, {1, 2}, 5, 2),
+              floats{});
 }
 
 TEST_P(EachStep, ForgetsThePreviousCall) {
   for (const int width : {30, 6, 30}) {
     const scene s = random_scene(width, 13, 10);
-    EXPECT_TRUE(is_right(which(), s, {2, 1}, width, 4));
+    EXPECT_TRUE(is_right(version(), s, {2, 1}, width, 4));
   }
 }
 
 TEST_P(EachStep, TakesBothZerosForNoHeaterAndTheLargestNumbers) {
   const scene s{4, 1, {kHottest, -kHottest, 3, 4}, {0, -0.0F, kHottest, -kHottest}};
-  for (const int steps : {1, 4, 5}) EXPECT_TRUE(is_right(which(), s, {kHottest, -1}, steps, 2));
+  for (const int steps : {1, 4, 5}) EXPECT_TRUE(is_right(version(), s, {kHottest, -1}, steps, 2));
 }
 
 TEST_P(EachStep, SaysHowLongItTook) {
   const scene s = random_scene(30, 20, 11);
   const float milliseconds =
-      simulate(which(), 30, 20, s.initial, s.heaters, floats{1, 2}, 9, 4).total_ms;
+      simulate(version(), 30, 20, s.initial, s.heaters, floats{1, 2}, 9, 4).total_ms;
   EXPECT_GT(milliseconds, 0.0F);
   EXPECT_LT(milliseconds, 60'000.0F);
 }
@@ -270,7 +271,7 @@ TEST_P(EachStep, SaysHowLongItTook) {
 TEST_P(EachStep, RefusesPlatesThatCannotBe) {
   const floats none, ten(10), eleven(11), strengths = {1};
   const auto call = [&](int width, int height, const floats& initial, const floats& heaters) {
-    return simulate(which(), width, height, initial, heaters, strengths, 3, 2);
+    return simulate(version(), width, height, initial, heaters, strengths, 3, 2);
   };
   for (const size extent : {size{-1, 5}, size{5, -1}, size{-2, -5}, size{-1, 0}, size{0, -1},
                             size{kLongestSide + 1, 0}, size{0, kLongestSide + 1}})
@@ -291,16 +292,16 @@ TEST_P(EachStep, RefusesWhatIsNoTemperatureAndNoStrength) {
   for (const float bad : {std::numeric_limits<float>::quiet_NaN(), beyond, -beyond, kInfinity}) {
     floats wrong = good;
     wrong[5] = bad;
-    EXPECT_THROW(simulate(which(), 3, 2, wrong, good, good, 1, 2), lab::invalid_input) << bad;
-    EXPECT_THROW(simulate(which(), 3, 2, good, wrong, good, 1, 2), lab::invalid_input) << bad;
-    EXPECT_THROW(simulate(which(), 3, 2, good, good, wrong, 1, 2), lab::invalid_input) << bad;
+    EXPECT_THROW(simulate(version(), 3, 2, wrong, good, good, 1, 2), lab::invalid_input) << bad;
+    EXPECT_THROW(simulate(version(), 3, 2, good, wrong, good, 1, 2), lab::invalid_input) << bad;
+    EXPECT_THROW(simulate(version(), 3, 2, good, good, wrong, 1, 2), lab::invalid_input) << bad;
   }
 }
 
 TEST_P(EachStep, RefusesTimeStepsAndBatchesThatCannotBe) {
   const floats good(6, 1.0F);
   const auto call = [&](int steps, int batch) {
-    return simulate(which(), 3, 2, good, good, floats{1}, steps, batch);
+    return simulate(version(), 3, 2, good, good, floats{1}, steps, batch);
   };
   EXPECT_THROW(call(-1, 2), lab::invalid_input);
   for (const int batch : {-2, -1, 0, 1, 3, 21, kLongestBatch + 1, kLongestBatch + 2})
@@ -327,14 +328,14 @@ FAULT_TEST_P(EachStep, ReportsEveryCallThatFails) {
   const scene s = random_scene(17, 5, 12);
   expect_failures_reported(
       [&] {
-        return is_right(which(), s, {1, 2}, 5, 2);
+        return is_right(version(), s, {1, 2}, 5, 2);
       },
       s.initial, s.heaters);
 }
 
 TEST_P(EachStep, IsRightAtTheProgramsSize) {
   expect_at_full_size([&] {
-    return is_right(which(), random_scene(kDefaultWidth, kDefaultHeight, 13),
+    return is_right(version(), random_scene(kDefaultWidth, kDefaultHeight, 13),
                     lab::random_floats(kDefaultPhases, 14, -1, 1), kDefaultSteps, kDefaultBatch);
   });
 }

@@ -54,17 +54,19 @@ constexpr named_step kSteps[] = {{step::malloc_each, "malloc_each"},
                                  {step::kept_pool, "kept_pool"},
                                  {step::two_streams, "two_streams"}};
 
-bool has_own_pool(step which) { return which == step::kept_pool || which == step::two_streams; }
+bool has_own_pool(step version) {
+  return version == step::kept_pool || version == step::two_streams;
+}
 
 numbers numbers_for(const sizes& lengths, std::uint64_t seed) {
   return lab::random_words(std::accumulate(lengths.begin(), lengths.end(), std::size_t{0}), seed);
 }
 
-::testing::AssertionResult is_right(step which, const sizes& lengths, int batch,
+::testing::AssertionResult is_right(step version, const sizes& lengths, int batch,
                                     std::uint64_t seed) {
   const numbers values = numbers_for(lengths, seed);
-  return matches(
-      lab::compare_exact(smooth(which, values, lengths, batch).values, reference(values, lengths)));
+  return matches(lab::compare_exact(smooth(version, values, lengths, batch).values,
+                                    reference(values, lengths)));
 }
 
 // --- who does the work ---------------------------------------------------------------------------
@@ -135,9 +137,9 @@ struct plan {
 };
 
 REQUIRED_WORK(MemoryForEachJobAndOneWaitForEachBatch) {
-  for (const auto& [which, name] : kSteps)
-    EXPECT_TRUE(at_other_sizes([&, which = which](int n) {
-      return is_right(which, {static_cast<std::size_t>(n), 1}, 2, 1);
+  for (const auto& [version, name] : kSteps)
+    EXPECT_TRUE(at_other_sizes([&, version = version](int n) {
+      return is_right(version, {static_cast<std::size_t>(n), 1}, 2, 1);
     })) << name;
   // What is given waits a few times, too: eight batches are enough to tell.
   const plan plans[] = {{{700}, 1},
@@ -145,11 +147,11 @@ REQUIRED_WORK(MemoryForEachJobAndOneWaitForEachBatch) {
                         {{700, 300, 555, 640, 801}, 3},
                         {{257, 500, 300, 290, 444, 280, 310}, 7},
                         {{900, 260, 700, 300, 300, 300, 512, 400, 333}, 100}};
-  for (const auto& [which, name] : kSteps)
+  for (const auto& [version, name] : kSteps)
     for (const plan& p : plans) {
       const numbers values = numbers_for(p.lengths, 2);
       const auto done =
-          work_of([&, which = which] { return is_right(which, p.lengths, p.batch, 2); });
+          work_of([&, version = version] { return is_right(version, p.lengths, p.batch, 2); });
       const auto jobs = static_cast<unsigned>(p.lengths.size());
       const auto batch = static_cast<unsigned>(p.batch), batches = (jobs + batch - 1) / batch;
       EXPECT_TRUE(as_required(done, {.threads = 256,
@@ -157,7 +159,7 @@ REQUIRED_WORK(MemoryForEachJobAndOneWaitForEachBatch) {
                                      .kernels = 2 * jobs,
                                      .sent = bytes_of(values),
                                      .fetched = bytes_of(values),
-                                     .streams = which == step::two_streams ? 2U : 1U,
+                                     .streams = version == step::two_streams ? 2U : 1U,
                                      .reads = 2 * bytes_of(values),
                                      .writes = 2 * bytes_of(values)}))
           << name;
@@ -171,7 +173,7 @@ REQUIRED_WORK(MemoryForEachJobAndOneWaitForEachBatch) {
           << name << ": which pool was the current one before, and is put back?";
       const unsigned plain = calls_of(done, {"cudaMalloc"}),
                      ordered = calls_of(done, {"cudaMallocAsync", "cudaMallocFromPoolAsync"});
-      if (which == step::malloc_each) {
+      if (version == step::malloc_each) {
         EXPECT_EQ(ordered, 0U) << name << ": memory of cudaMalloc is what it is about";
         EXPECT_GE(calls_of(done, {"cudaFree"}), jobs)
             << name << ": the memory of each job is freed";
@@ -189,9 +191,9 @@ REQUIRED_WORK(MemoryForEachJobAndOneWaitForEachBatch) {
       EXPECT_GE(waits + of_results, batches) << name << ": the host waits after each batch";
       // Both streams of a batch, and what the end of two streams takes.
       EXPECT_LE(std::max(waits, of_results),
-                (which == step::two_streams ? 2 * batches : batches) + 3)
+                (version == step::two_streams ? 2 * batches : batches) + 3)
           << name << ": the host waits after each batch only: " << batches << " batches";
-      if (which == step::malloc_async) {
+      if (version == step::malloc_async) {
         EXPECT_EQ(calls_of(done, {"cudaMemPoolCreate", "cudaMemPoolSetAttribute",
                                   "cudaMemPoolTrimTo", "cudaDeviceGetDefaultMemPool"}),
                   0U)
@@ -213,9 +215,9 @@ INSTANTIATE_TEST_SUITE_P(Steps, EachLength,
                          lab::testing::by_step_and{"_of_"});
 
 TEST_P(EachLength, IsSmoothedExactly) {
-  const auto& [which, length] = GetParam();
-  EXPECT_TRUE(is_right(which.value, {length}, 1, 3));
-  EXPECT_TRUE(is_right(which.value, {length, 2 * length, 1, length, length + 1}, 2, 4));
+  const auto& [version, length] = GetParam();
+  EXPECT_TRUE(is_right(version.value, {length}, 1, 3));
+  EXPECT_TRUE(is_right(version.value, {length, 2 * length, 1, length, length + 1}, 2, 4));
 }
 
 // --- every step ----------------------------------------------------------------------------------
@@ -228,49 +230,50 @@ TEST_P(EachStep, TakesAnyNumberOfJobsInBatchesOfAnySize) {
     for (const int batch : {1, 2, 3, 5, 13, std::numeric_limits<int>::max()}) {
       sizes lengths;
       for (std::size_t i = 0; i < jobs; ++i) lengths.push_back(1 + 97 * i % 300);
-      EXPECT_TRUE(is_right(which(), lengths, batch, 5)) << jobs << " jobs in batches of " << batch;
+      EXPECT_TRUE(is_right(version(), lengths, batch, 5))
+          << jobs << " jobs in batches of " << batch;
     }
 }
 
 TEST_P(EachStep, TakesJobsWithoutValues) {
-  EXPECT_TRUE(is_right(which(), {}, 1, 6));
-  EXPECT_TRUE(is_right(which(), {0}, 1, 6));
-  EXPECT_TRUE(is_right(which(), {0, 0, 0}, 2, 6));
-  EXPECT_TRUE(is_right(which(), {0, 5, 0, 0, 300, 7, 0}, 2, 6));
-  EXPECT_TRUE(is_right(which(), {5, 0, 0, 4}, 1, 6));
+  EXPECT_TRUE(is_right(version(), {}, 1, 6));
+  EXPECT_TRUE(is_right(version(), {0}, 1, 6));
+  EXPECT_TRUE(is_right(version(), {0, 0, 0}, 2, 6));
+  EXPECT_TRUE(is_right(version(), {0, 5, 0, 0, 300, 7, 0}, 2, 6));
+  EXPECT_TRUE(is_right(version(), {5, 0, 0, 4}, 1, 6));
 }
 
 TEST_P(EachStep, SmoothsEachJobForItself) {
   // All bits of neighbours are set: a value that came from another job would show.
   const numbers values = {1, 0xFFFFFFFF, 2, 3, 0xFFFFFFFF, 4};
-  EXPECT_EQ(smooth(which(), values, sizes{1, 1, 2, 1, 1}, 2).values,
+  EXPECT_EQ(smooth(version(), values, sizes{1, 1, 2, 1, 1}, 2).values,
             (numbers{4, 0xFFFFFFFC, 22, 23, 0xFFFFFFFC, 16}));
 }
 
 TEST_P(EachStep, TakesOneLongJobAmongShortOnes) {
-  EXPECT_TRUE(is_right(which(), {3, 200'003, 5, 1, 70'001, 2}, 3, 7));
-  EXPECT_TRUE(is_right(which(), {200'003, 1, 1, 1}, 4, 8));
+  EXPECT_TRUE(is_right(version(), {3, 200'003, 5, 1, 70'001, 2}, 3, 7));
+  EXPECT_TRUE(is_right(version(), {200'003, 1, 1, 1}, 4, 8));
 }
 
 TEST_P(EachStep, TakesManyJobs) {
   sizes lengths;
   for (const int n : lab::random_ints(300, 9, 0, 90))
     lengths.push_back(static_cast<std::size_t>(n));
-  EXPECT_TRUE(is_right(which(), lengths, 32, 10));
+  EXPECT_TRUE(is_right(version(), lengths, 32, 10));
 }
 
 TEST_P(EachStep, ForgetsThePreviousCall) {
   for (const std::size_t length : {900, 20, 900})
-    EXPECT_TRUE(is_right(which(), {length, length / 2, 7}, 2, length));
+    EXPECT_TRUE(is_right(version(), {length, length / 2, 7}, 2, length));
 }
 
 TEST_P(EachStep, SaysWhatItsPoolKeeps) {
   const sizes lengths = {300, 2000, 100, 40'000, 50};
   const numbers values = numbers_for(lengths, 11);
   for (const int batch : {1, 2, 10}) {
-    const result smoothed = smooth(which(), values, lengths, batch);
-    EXPECT_TRUE(which() != step::malloc_each || smoothed.kept == 0);
-    if (has_own_pool(which())) {
+    const result smoothed = smooth(version(), values, lengths, batch);
+    EXPECT_TRUE(version() != step::malloc_each || smoothed.kept == 0);
+    if (has_own_pool(version())) {
       EXPECT_GE(smoothed.kept, 40'000 * sizeof(std::uint32_t)) << "the longest job's memory";
       EXPECT_LT(smoothed.left, smoothed.kept) << "batches of " << batch;
     } else {
@@ -278,7 +281,7 @@ TEST_P(EachStep, SaysWhatItsPoolKeeps) {
     }
 #ifdef __CPU_DEVICE__
     EXPECT_EQ(smoothed.left, 0U) << "batches of " << batch;
-    EXPECT_TRUE(which() != step::malloc_async || smoothed.kept == 0) << "batches of " << batch;
+    EXPECT_TRUE(version() != step::malloc_async || smoothed.kept == 0) << "batches of " << batch;
 #endif
   }
 }
@@ -296,8 +299,8 @@ TEST(ThePool, KeepsNoMoreThanTwoJobsNeed) {
   cpu_device::set_stream_policy(cpu_device::stream_policy::eager);
   const sizes lengths = {3000, 2000, 4000, 5000, 1000, 5000};
   const numbers values = numbers_for(lengths, 17);
-  for (const step which : {step::kept_pool, step::two_streams})
-    EXPECT_LE(smooth(which, values, lengths, 10).kept, 2 * 5000 * sizeof(std::uint32_t) + 1024)
+  for (const step version : {step::kept_pool, step::two_streams})
+    EXPECT_LE(smooth(version, values, lengths, 10).kept, 2 * 5000 * sizeof(std::uint32_t) + 1024)
         << "all jobs of a batch have memory at the same time";
 }
 
@@ -327,17 +330,17 @@ REQUIRED_WORK(TwoJobsOfABatchHaveMemoryAtTheSameTime) {
 #endif
 
 TEST(ThePool, KeepsNothingWhereNothingWasAllocated) {
-  for (const step which : {step::malloc_async, step::kept_pool, step::two_streams})
+  for (const step version : {step::malloc_async, step::kept_pool, step::two_streams})
     for (const sizes& lengths : {sizes{}, sizes{0, 0}}) {
-      const result nothing = smooth(which, numbers{}, lengths, 1);
+      const result nothing = smooth(version, numbers{}, lengths, 1);
       EXPECT_EQ(nothing.left, 0U);
-      EXPECT_TRUE(!has_own_pool(which) || nothing.kept == 0);
+      EXPECT_TRUE(!has_own_pool(version) || nothing.kept == 0);
     }
 }
 
 TEST_P(EachStep, SaysHowLongItTook) {
   const sizes lengths = {1000, 2000};
-  const float milliseconds = smooth(which(), numbers_for(lengths, 13), lengths, 1).total_ms;
+  const float milliseconds = smooth(version(), numbers_for(lengths, 13), lengths, 1).total_ms;
   EXPECT_GT(milliseconds, 0.0F);
   EXPECT_LT(milliseconds, 60'000.0F);
 }
@@ -347,7 +350,7 @@ TEST_P(EachStep, SaysHowLongItTook) {
 TEST_P(EachStep, RefusesJobsThatAreNotAllOfTheValues) {
   const numbers ten(10);
   const auto call = [&](const numbers& values, const sizes& lengths) {
-    return smooth(which(), values, lengths, 2);
+    return smooth(version(), values, lengths, 2);
   };
   EXPECT_THROW(call(ten, {}), lab::invalid_input);
   EXPECT_THROW(call(ten, {0}), lab::invalid_input);
@@ -364,8 +367,8 @@ TEST_P(EachStep, RefusesJobsThatAreNotAllOfTheValues) {
 
 TEST_P(EachStep, RefusesBatchesWithoutJobs) {
   for (const int batch : {0, -1, std::numeric_limits<int>::min()}) {
-    EXPECT_THROW(smooth(which(), numbers(3), sizes{1, 2}, batch), lab::invalid_input) << batch;
-    EXPECT_THROW(smooth(which(), numbers{}, sizes{}, batch), lab::invalid_input) << batch;
+    EXPECT_THROW(smooth(version(), numbers(3), sizes{1, 2}, batch), lab::invalid_input) << batch;
+    EXPECT_THROW(smooth(version(), numbers{}, sizes{}, batch), lab::invalid_input) << batch;
   }
 }
 
@@ -385,7 +388,7 @@ FAULT_TEST_P(EachStep, ReportsEveryCallThatFails) {
   const numbers values = numbers_for(lengths, 14);
   expect_failures_reported(
       [&] {
-        return matches(lab::compare_exact(smooth(which(), values, lengths, 3).values,
+        return matches(lab::compare_exact(smooth(version(), values, lengths, 3).values,
                                           reference(values, lengths)));
       },
       values, lengths);
@@ -397,7 +400,7 @@ TEST_P(EachStep, IsRightAtTheProgramsSize) {
     for (const int n :
          lab::random_ints(kDefaultJobs, 15, 1, 2 * static_cast<int>(kDefaultLength) - 1))
       lengths.push_back(static_cast<std::size_t>(n));
-    return is_right(which(), lengths, kDefaultBatch, 16);
+    return is_right(version(), lengths, kDefaultBatch, 16);
   });
 }
 

@@ -61,9 +61,9 @@ struct size {
   friend void PrintTo(const size& s, std::ostream* out) { *out << s.width << " x " << s.height; }
 };
 
-::testing::AssertionResult is_right(step which, size s, unsigned blocks, std::uint64_t seed) {
+::testing::AssertionResult is_right(step version, size s, unsigned blocks, std::uint64_t seed) {
   const numbers values = lab::random_words(s.width * s.height, seed);
-  return matches(lab::compare_exact(apply(which, values, s.width, s.height, blocks).values,
+  return matches(lab::compare_exact(apply(version, values, s.width, s.height, blocks).values,
                                     reference(values, s.width, s.height)));
 }
 
@@ -83,17 +83,17 @@ lab::testing::required tiles_for(size s) {
 REQUIRED_WORK(TilesThatTheCopyEngineBrings) {
   const size s{150, 70};
   const std::size_t bytes = s.width * s.height * sizeof(std::uint32_t);
-  for (const auto& [which, name] : kSteps) {
+  for (const auto& [version, name] : kSteps) {
     lab::testing::required what = tiles_for(s);
     // A tile of 32 x 32 needs at most 40 x 40 values, and the cross nearly all of them.
-    what.reads_at_most = which == step::loads ? bytes * 40 * 40 / (32 * 32) : bytes / 8;
-    if (which == step::loads) what.reads = bytes;
-    if (which == step::row_copies) what.bulk_bytes = bytes;
-    if (which == step::tensor_copy || which == step::two_stages) what.tensor_bytes = bytes;
-    const auto done = work_of([&, which = which] { return is_right(which, s, 4, 1); });
+    what.reads_at_most = version == step::loads ? bytes * 40 * 40 / (32 * 32) : bytes / 8;
+    if (version == step::loads) what.reads = bytes;
+    if (version == step::row_copies) what.bulk_bytes = bytes;
+    if (version == step::tensor_copy || version == step::two_stages) what.tensor_bytes = bytes;
+    const auto done = work_of([&, version = version] { return is_right(version, s, 4, 1); });
     EXPECT_TRUE(as_required(done, what)) << name;
-    EXPECT_TRUE(at_other_sizes([which = which](std::size_t n) {
-      return is_right(which, {n, n + 1}, 1, 1);
+    EXPECT_TRUE(at_other_sizes([version = version](std::size_t n) {
+      return is_right(version, {n, n + 1}, 1, 1);
     })) << name;
     if (what.tensor_bytes == 0 || (done.values && !*done.values)) continue;
     std::uint64_t copies = 0;
@@ -155,8 +155,8 @@ constexpr size kSizes[] = {{1, 1},   {2, 1},   {1, 2},   {5, 9},    {1, 40},  {4
 class EachSize : public ::testing::TestWithParam<std::tuple<named_step, size>> {};
 /// two_stages_33x31
 std::string name_of(const ::testing::TestParamInfo<std::tuple<named_step, size>>& test) {
-  const auto& [which, s] = test.param;
-  return std::string(which.name) + "_" + std::to_string(s.width) + "x" + std::to_string(s.height);
+  const auto& [version, s] = test.param;
+  return std::string(version.name) + "_" + std::to_string(s.width) + "x" + std::to_string(s.height);
 }
 INSTANTIATE_TEST_SUITE_P(Steps, EachSize,
                          ::testing::Combine(::testing::ValuesIn(kSteps),
@@ -164,9 +164,9 @@ INSTANTIATE_TEST_SUITE_P(Steps, EachSize,
                          name_of);
 
 TEST_P(EachSize, HasTheReferencesValues) {
-  const auto& [which, s] = GetParam();
-  EXPECT_TRUE(is_right(which.value, s, 1, 3));
-  EXPECT_TRUE(is_right(which.value, s, 0, 4));
+  const auto& [version, s] = GetParam();
+  EXPECT_TRUE(is_right(version.value, s, 1, 3));
+  EXPECT_TRUE(is_right(version.value, s, 0, 4));
 }
 
 // --- every step ----------------------------------------------------------------------------------
@@ -181,7 +181,7 @@ TEST_P(EachStep, SpreadsASingleOneAsTheWeightsSay) {
     for (const std::size_t y : {0, 31, 32, 36, 65}) {
       numbers values(kWidth * kHeight);
       values[y * kWidth + x] = 1;
-      EXPECT_TRUE(matches(lab::compare_exact(apply(which(), values, kWidth, kHeight, 2).values,
+      EXPECT_TRUE(matches(lab::compare_exact(apply(version(), values, kWidth, kHeight, 2).values,
                                              reference(values, kWidth, kHeight))))
           << "at " << x << ", " << y;
     }
@@ -190,36 +190,37 @@ TEST_P(EachStep, SpreadsASingleOneAsTheWeightsSay) {
 TEST_P(EachStep, TakesAnyNumberOfBlocks) {
   // From all tiles for one block to none for most, so that phases end often, and not once.
   for (const unsigned blocks : {0U, 1U, 2U, 3U, 4U, 5U, 11U, 12U, 13U, 100U, kMostBlocks})
-    EXPECT_TRUE(is_right(which(), {100, 90}, blocks, 5)) << blocks << " blocks";
+    EXPECT_TRUE(is_right(version(), {100, 90}, blocks, 5)) << blocks << " blocks";
   for (const unsigned blocks : {1U, 2U, 5U})
-    EXPECT_TRUE(is_right(which(), {33, 1000}, blocks, 6)) << blocks << " blocks";
+    EXPECT_TRUE(is_right(version(), {33, 1000}, blocks, 6)) << blocks << " blocks";
 }
 
 TEST_P(EachStep, WrapsAround) {
   // All bits set: -1, so each value is minus the sum of its weights.
   const numbers values(40 * 40, 0xFFFFFFFF);
-  const numbers sums = apply(which(), values, 40, 40, 1).values;
+  const numbers sums = apply(version(), values, 40, 40, 1).values;
   EXPECT_EQ(sums[20 * 40 + 20], 0U - (9 * 5 + 9 * 11));
   EXPECT_EQ(sums[0], 0U - (5 + 6 + 7 + 8 + 9) - (11 + 13 + 15 + 17 + 19));
 }
 
 TEST_P(EachStep, HasNoValuesWithoutAMatrix) {
   for (const size s : {size{0, 0}, size{0, 5}, size{5, 0}, size{kLongestSide, 0}})
-    EXPECT_EQ(apply(which(), {}, s.width, s.height, 1).values, numbers{});
+    EXPECT_EQ(apply(version(), {}, s.width, s.height, 1).values, numbers{});
 }
 
 TEST_P(EachStep, ForgetsThePreviousCall) {
-  for (const std::size_t width : {90, 7, 90}) EXPECT_TRUE(is_right(which(), {width, 50}, 2, width));
+  for (const std::size_t width : {90, 7, 90})
+    EXPECT_TRUE(is_right(version(), {width, 50}, 2, width));
 }
 
 TEST_P(EachStep, TakesALongRowAndALongColumn) {
-  EXPECT_TRUE(is_right(which(), {10'001, 2}, 3, 7));
-  EXPECT_TRUE(is_right(which(), {2, 10'001}, 3, 7));
+  EXPECT_TRUE(is_right(version(), {10'001, 2}, 3, 7));
+  EXPECT_TRUE(is_right(version(), {2, 10'001}, 3, 7));
 }
 
 TEST_P(EachStep, SaysHowLongItTook) {
   const numbers values = lab::random_words(100 * 50, 8);
-  const float milliseconds = apply(which(), values, 100, 50, 2).kernel_ms;
+  const float milliseconds = apply(version(), values, 100, 50, 2).kernel_ms;
   EXPECT_GT(milliseconds, 0.0F);
   EXPECT_LT(milliseconds, 60'000.0F);
 }
@@ -229,7 +230,9 @@ TEST_P(EachStep, SaysHowLongItTook) {
 TEST_P(EachStep, RefusesMatricesThatCannotBe) {
   const numbers none, ten(10);
   const auto call = [&](const numbers& values, std::size_t width, std::size_t height,
-                        unsigned blocks) { return apply(which(), values, width, height, blocks); };
+                        unsigned blocks) {
+    return apply(version(), values, width, height, blocks);
+  };
   EXPECT_THROW(call(ten, 5, 3, 1), lab::invalid_input);
   EXPECT_THROW(call(ten, 11, 1, 1), lab::invalid_input);
   EXPECT_THROW(call(ten, 0, 0, 1), lab::invalid_input);
@@ -258,14 +261,14 @@ FAULT_TEST_P(EachStep, ReportsEveryCallThatFails) {
   const numbers values = lab::random_words(70 * 35, 9);
   expect_failures_reported(
       [&] {
-        return matches(lab::compare_exact(apply(which(), values, 70, 35, 0).values,
+        return matches(lab::compare_exact(apply(version(), values, 70, 35, 0).values,
                                           reference(values, 70, 35)));
       },
       values);
 }
 
 TEST_P(EachStep, IsRightAtTheProgramsSize) {
-  expect_at_full_size([&] { return is_right(which(), {kDefaultWidth, kDefaultHeight}, 0, 10); });
+  expect_at_full_size([&] { return is_right(version(), {kDefaultWidth, kDefaultHeight}, 0, 10); });
 }
 
 }  // namespace

@@ -60,18 +60,18 @@ std::string name_of(shape size) {
          std::to_string(size.k);
 }
 
-::testing::AssertionResult is_right(step which, shape size, std::uint64_t seed = 1) {
+::testing::AssertionResult is_right(step version, shape size, std::uint64_t seed = 1) {
   const auto a = random_doubles(size.m * size.k, seed);
   const auto b = random_doubles(size.k * size.n, seed + 1);
-  return matches(check(multiply(which, a, b, size).c, a, b, size));
+  return matches(check(multiply(version, a, b, size).c, a, b, size));
 }
 
 /// A step as the tests of products of floats take it.
-auto by(step which) {
+auto by(step version) {
   return [=](const std::vector<float>& a, const std::vector<float>& b, std::size_t m, std::size_t n,
              std::size_t k) {
     const std::vector<double> wide_a(a.begin(), a.end()), wide_b(b.begin(), b.end());
-    const std::vector<double> c = multiply(which, wide_a, wide_b, {m, n, k}).c;
+    const std::vector<double> c = multiply(version, wide_a, wide_b, {m, n, k}).c;
     return std::vector<float>(c.begin(), c.end());
   };
 }
@@ -94,11 +94,11 @@ lab::testing::required tiles_for(shape size) {
 
 REQUIRED_WORK(TilesOfAtLeast64RowsAndColumns) {
   const shape size{128, 256, 48};
-  for (const auto& [which, name] : kSteps) {
-    const auto right = [which = which, size] { return is_right(which, size); };
+  for (const auto& [version, name] : kSteps) {
+    const auto right = [version = version, size] { return is_right(version, size); };
     EXPECT_TRUE(as_required(work_of(right), tiles_for(size))) << name;
-    EXPECT_TRUE(at_other_sizes([which = which](std::size_t n) {
-      return is_right(which, {n, n + 1, n});
+    EXPECT_TRUE(at_other_sizes([version = version](std::size_t n) {
+      return is_right(version, {n, n + 1, n});
     })) << name;
   }
 }
@@ -106,34 +106,36 @@ REQUIRED_WORK(TilesOfAtLeast64RowsAndColumns) {
 REQUIRED_WORK(WarpsThatMultiplyOnTensorCores) {
   const shape size{128, 256, 48};
   const std::size_t products = size.m * size.n * size.k;
-  for (const auto& [which, name] : kSteps) {
-    if (which == step::cuda_cores) continue;
+  for (const auto& [version, name] : kSteps) {
+    if (version == step::cuda_cores) continue;
     lab::testing::required what = tiles_for(size);
     // A warp meets at least once for 8 x 8 x 4 products. Where the operation of 16 x 8 x 8 is not
     // there, its lanes ask each other 32 times.
-    what.warp_functions = which >= step::large_mma ? products / 1024 * 32 : products / 256;
+    what.warp_functions = version >= step::large_mma ? products / 1024 * 32 : products / 256;
     what.wavefronts = 1.02;
-    EXPECT_TRUE(as_required(work_of([which = which, size] { return is_right(which, size); }), what))
+    EXPECT_TRUE(
+        as_required(work_of([version = version, size] { return is_right(version, size); }), what))
         << name;
   }
 }
 
 REQUIRED_WORK(SumsThatNobodyElseMakes) {
-  for (const auto& [which, name] : kSteps) {
-    if (which == step::cuda_cores) continue;
+  for (const auto& [version, name] : kSteps) {
+    if (version == step::cuda_cores) continue;
     // On the CPU device, the operation of 16 x 8 x 8 is one of lanes that ask each other.
-    const source from = which >= step::large_mma ? source::other_lanes : source::tensor_cores;
-    EXPECT_TRUE(all_elements_need(from, by(which))) << name;
+    const source from = version >= step::large_mma ? source::other_lanes : source::tensor_cores;
+    EXPECT_TRUE(all_elements_need(from, by(version))) << name;
   }
 }
 
 REQUIRED_WORK(CopiesThatAreUnderWayWhileAWarpMultiplies) {
   const shape size{128, 256, 80};
-  for (const auto& [which, name] : kSteps) {
-    if (which < step::staged) continue;
+  for (const auto& [version, name] : kSteps) {
+    if (version < step::staged) continue;
     lab::testing::required what = tiles_for(size);
     what.copies_under_way = 2;  // of A and of B
-    EXPECT_TRUE(as_required(work_of([which = which, size] { return is_right(which, size); }), what))
+    EXPECT_TRUE(
+        as_required(work_of([version = version, size] { return is_right(version, size); }), what))
         << name;
   }
 }
@@ -145,7 +147,7 @@ class Product : public ::testing::TestWithParam<std::tuple<named_step, shape>> {
 /// Whole numbers whose products do not fit into a float: a step that adds in float, or rounds a
 /// factor to float, is wrong.
 TEST_P(Product, OfWholeNumbersIsExact) {
-  const auto& [which, size] = GetParam();
+  const auto& [version, size] = GetParam();
   const auto whole = [](std::size_t n, std::uint64_t seed) {
     const auto numbers = lab::random_ints(n, seed, -30'000'000, 70'000'000);
     return std::vector<double>(numbers.begin(), numbers.end());
@@ -159,7 +161,7 @@ TEST_P(Product, OfWholeNumbersIsExact) {
     for (std::size_t i = 0; i < size.k; ++i)
       for (std::size_t column = 0; column < size.n; ++column)
         expected[row * size.n + column] += a[row * size.k + i] * b[i * size.n + column];
-  EXPECT_TRUE(matches(lab::compare_exact(multiply(which.value, a, b, size).c, expected)));
+  EXPECT_TRUE(matches(lab::compare_exact(multiply(version.value, a, b, size).c, expected)));
 }
 
 // Tiles are multiples of 4, 8, 16, 32, 64 and 128: one less, that, and one more, in each of the
@@ -183,15 +185,15 @@ using EachStep = lab::testing::each_step<named_step>;
 INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps), lab::testing::by_step);
 
 TEST_P(EachStep, MultipliesRandomMatrices) {
-  EXPECT_TRUE(is_right(which(), {70, 90, 150}, 3));
-  EXPECT_TRUE(is_right(which(), {37, 68, 201}, 5));
+  EXPECT_TRUE(is_right(version(), {70, 90, 150}, 3));
+  EXPECT_TRUE(is_right(version(), {37, 68, 201}, 5));
 }
 
 TEST_P(EachStep, KeepsAllDigitsOfADouble) {
   // 2^-40 away from whole numbers: a factor that was a float for a moment has lost that.
   const std::vector<double> a = {1 + 0x1p-40, 3, -2 - 0x1p-40, 5},
                             b = {1 - 0x1p-40, 4, 1, 7 + 0x1p-40};
-  const auto c = multiply(which(), a, b, {2, 2, 2}).c;
+  const auto c = multiply(version(), a, b, {2, 2, 2}).c;
   ASSERT_EQ(c.size(), 4U);
   EXPECT_EQ(c[0], 4 - 0x1p-80);  // which is 4, rounded
   EXPECT_EQ(c[1], 25 + 7 * 0x1p-40);
@@ -201,37 +203,37 @@ TEST_P(EachStep, KeepsAllDigitsOfADouble) {
 
 TEST_P(EachStep, ReachesBeyondTheRangeOfAFloat) {
   const std::vector<double> a = {1e200, 1e-200}, b = {1e-190, 1e190};
-  const auto c = multiply(which(), a, b, {1, 1, 2}).c;
+  const auto c = multiply(version(), a, b, {1, 1, 2}).c;
   ASSERT_EQ(c.size(), 1U);
   EXPECT_NEAR(c[0], 1e10, 1e-5);
 }
 
 TEST_P(EachStep, MultipliesAtTheProgramsDefaultSize) {
   expect_at_full_size([&] {
-    return is_right(which(), {kDefaultSize, kDefaultSize, kDefaultSize});
+    return is_right(version(), {kDefaultSize, kDefaultSize, kDefaultSize});
   });
 }
 
 // --- the edges of C, of A and of B ---------------------------------------------------------------
 
 TEST_P(EachStep, LeavesTheOtherRowsAloneWhenOneHoldsInfinities) {
-  lab::testing::expect_infinities_to_stay_in_their_row(by(which()));
+  lab::testing::expect_infinities_to_stay_in_their_row(by(version()));
 }
 
-TEST_P(EachStep, MakesAnEmptyProduct) { lab::testing::expect_empty_products(by(which())); }
+TEST_P(EachStep, MakesAnEmptyProduct) { lab::testing::expect_empty_products(by(version())); }
 
 TEST_P(EachStep, AddsNothingWhereKIsZero) {
-  lab::testing::expect_zeros_where_k_is_zero(by(which()));
+  lab::testing::expect_zeros_where_k_is_zero(by(version()));
 }
 
 // --- more than once ------------------------------------------------------------------------------
 
-TEST_P(EachStep, LeavesItsInputsAlone) { lab::testing::expect_inputs_left_alone(by(which())); }
+TEST_P(EachStep, LeavesItsInputsAlone) { lab::testing::expect_inputs_left_alone(by(version())); }
 
 TEST_P(EachStep, MultipliesWhatIsThereNow) {
   // The same shape twice: a result left in memory that is given out again would be wrong.
-  EXPECT_TRUE(is_right(which(), {50, 60, 70}, 1));
-  EXPECT_TRUE(is_right(which(), {50, 60, 70}, 2));
+  EXPECT_TRUE(is_right(version(), {50, 60, 70}, 1));
+  EXPECT_TRUE(is_right(version(), {50, 60, 70}, 2));
 }
 
 // --- the errors that the program prints ----------------------------------------------------------
@@ -253,25 +255,25 @@ TEST(Reference, SeesErrorsThatASumInDoubleDoesNot) {
 // --- refusals ------------------------------------------------------------------------------------
 
 TEST_P(EachStep, RefusesMatricesOfOtherSizes) {
-  lab::testing::expect_other_sizes_refused(by(which()));
+  lab::testing::expect_other_sizes_refused(by(version()));
 }
 
 TEST_P(EachStep, RefusesSizesWhoseProductOverflows) {
-  lab::testing::expect_overflow_refused(by(which()));
+  lab::testing::expect_overflow_refused(by(version()));
 }
 
 // --- time ----------------------------------------------------------------------------------------
 
 TEST_P(EachStep, SaysHowLongItTook) {
   const std::vector<double> a(40 * 40, 1.0);
-  const float milliseconds = multiply(which(), a, a, {40, 40, 40}).kernel_ms;
+  const float milliseconds = multiply(version(), a, a, {40, 40, 40}).kernel_ms;
   EXPECT_GT(milliseconds, 0.0F);
   EXPECT_LT(milliseconds, 60'000.0F);
 }
 
 FAULT_TEST_P(EachStep, ReportsEveryCallThatFails) {
   const auto a = random_doubles(5 * 7, 1), b = random_doubles(7 * 3, 2);
-  expect_failures_reported([&] { return multiply(which(), a, b, {5, 3, 7}).c; }, a, b);
+  expect_failures_reported([&] { return multiply(version(), a, b, {5, 3, 7}).c; }, a, b);
 }
 
 }  // namespace

@@ -64,19 +64,19 @@ std::string name_of(shape size) {
          std::to_string(size.k);
 }
 
-auto by(step which) {
+auto by(step version) {
   return [=](const std::vector<float>& a, const std::vector<float>& b, std::size_t m, std::size_t n,
              std::size_t k) {
-    return multiply(which, a, b, {m, n, k}).c;
+    return multiply(version, a, b, {m, n, k}).c;
   };
 }
 
-::testing::AssertionResult is_right(step which, const std::vector<float>& a,
+::testing::AssertionResult is_right(step version, const std::vector<float>& a,
                                     const std::vector<float>& b, shape size) {
-  return matches(check(which, multiply(which, a, b, size).c, a, b, size));
+  return matches(check(version, multiply(version, a, b, size).c, a, b, size));
 }
-::testing::AssertionResult is_right(step which, shape size, std::uint64_t seed = 1) {
-  return is_right(which, lab::random_floats(size.m * size.k, seed, -1, 3),
+::testing::AssertionResult is_right(step version, shape size, std::uint64_t seed = 1) {
+  return is_right(version, lab::random_floats(size.m * size.k, seed, -1, 3),
                   lab::random_floats(size.k * size.n, seed + 1, -20, 10), size);
 }
 
@@ -87,8 +87,8 @@ REQUIRED_WORK(WarpsThatFormAllProductsOnTensorCores) {
   const std::size_t products = size.m * size.n * size.k / (16 * 16 * 16);
   const std::size_t counts[] = {1, 3, 6};
   for (std::size_t i = 0; i < 3; ++i) {
-    const auto& [which, name] = kSteps[i];
-    EXPECT_TRUE(as_required(work_of([which = which, size] { return is_right(which, size); }),
+    const auto& [version, name] = kSteps[i];
+    EXPECT_TRUE(as_required(work_of([version = version, size] { return is_right(version, size); }),
                             {.threads = 128,
                              .blocks = 2,
                              .sent = (size.m + size.n) * size.k * sizeof(float),
@@ -98,15 +98,15 @@ REQUIRED_WORK(WarpsThatFormAllProductsOnTensorCores) {
                              .writes = size.m * size.n * sizeof(float),
                              .shared_memory = true}))
         << name;
-    EXPECT_TRUE(at_other_sizes([which = which](std::size_t n) {
-      return is_right(which, {n, n + 1, n});
+    EXPECT_TRUE(at_other_sizes([version = version](std::size_t n) {
+      return is_right(version, {n, n + 1, n});
     })) << name;
   }
 }
 
 REQUIRED_WORK(SumsThatNobodyElseMakes) {
-  for (const auto& [which, name] : kSteps)
-    EXPECT_TRUE(all_elements_need(source::tensor_cores, by(which))) << name;
+  for (const auto& [version, name] : kSteps)
+    EXPECT_TRUE(all_elements_need(source::tensor_cores, by(version))) << name;
 }
 
 // --- the steps differ by their errors ------------------------------------------------------------
@@ -132,8 +132,8 @@ TEST(Steps, DifferForRandomNumbers) {
   const shape size{40, 50, 300};
   const auto a = lab::random_floats(size.m * size.k, 1, -1, 1);
   const auto b = lab::random_floats(size.k * size.n, 2, -1, 1);
-  const auto error = [&](step which) {
-    return largest_error(multiply(which, a, b, size).c, a, b, size);
+  const auto error = [&](step version) {
+    return largest_error(multiply(version, a, b, size).c, a, b, size);
   };
   const double one = error(step::one_product), three = error(step::three_products);
   EXPECT_GT(one, 100 * three);
@@ -180,8 +180,8 @@ TEST(EveryStep, AddsSixteenProductsBeforeItAddsThemToTheSum) {
   for (std::size_t row = 0; row < size.m; ++row) a[row * size.k] = 1;
   for (std::size_t column = 0; column < size.n; ++column) b[column] = 1;
   ASSERT_FALSE(check(step::six_products, float_product(a, b, size), a, b, size));
-  for (const auto& [which, name] : kSteps)  // all of these numbers are bfloat16
-    EXPECT_TRUE(matches(check(step::six_products, multiply(which, a, b, size).c, a, b, size)))
+  for (const auto& [version, name] : kSteps)  // all of these numbers are bfloat16
+    EXPECT_TRUE(matches(check(step::six_products, multiply(version, a, b, size).c, a, b, size)))
         << name;
 }
 
@@ -193,8 +193,8 @@ TEST(EveryStep, AddsEachSixteenProductsFromZeroOn) {
   for (std::size_t row = 0; row < size.m; ++row)
     for (std::size_t i = 0; i < 16; ++i) a[row * size.k + i] = i == 0 ? 1.0F : 0.0F;
   for (std::size_t column = 0; column < size.n; ++column) b[column] = 1;
-  for (const auto& [which, name] : kSteps)  // all of these numbers are bfloat16
-    EXPECT_TRUE(matches(lab::compare_exact(multiply(which, a, b, size).c,
+  for (const auto& [version, name] : kSteps)  // all of these numbers are bfloat16
+    EXPECT_TRUE(matches(lab::compare_exact(multiply(version, a, b, size).c,
                                            std::vector<float>(6, 1 + 36 * 0x1p-24F))))
         << name;
 }
@@ -205,8 +205,8 @@ class Product : public ::testing::TestWithParam<std::tuple<named_step, shape>> {
 
 /// Whole numbers of as many digits as the step's pieces have: it gives the exact result.
 TEST_P(Product, OfNumbersThatNeedNoMorePiecesIsExact) {
-  const auto& [which, size] = GetParam();
-  const int most = which.value == step::one_product ? 60 : 300;
+  const auto& [version, size] = GetParam();
+  const int most = version.value == step::one_product ? 60 : 300;
   const auto whole = [most](std::size_t n, std::uint64_t seed) {
     const auto numbers = lab::random_ints(n, seed, -most / 2, most);
     return std::vector<float>(numbers.begin(), numbers.end());
@@ -214,7 +214,7 @@ TEST_P(Product, OfNumbersThatNeedNoMorePiecesIsExact) {
   ASSERT_LT(static_cast<double>(size.k) * most * 60, 0x1p24);
   const std::vector<float> a = whole(size.m * size.k, 1);
   std::vector<float> b = whole(size.k * size.n, 2);
-  if (which.value != step::one_product)
+  if (version.value != step::one_product)
     for (float& x : b) x = std::fmod(x, 50.0F);  // one piece: so no product of pieces is left out
   std::vector<double> expected(size.m * size.n);
   for (std::size_t row = 0; row < size.m; ++row)
@@ -222,8 +222,8 @@ TEST_P(Product, OfNumbersThatNeedNoMorePiecesIsExact) {
       for (std::size_t column = 0; column < size.n; ++column)
         expected[row * size.n + column] +=
             static_cast<double>(a[row * size.k + i]) * static_cast<double>(b[i * size.n + column]);
-  EXPECT_TRUE(matches(lab::compare_exact(multiply(which.value, a, b, size).c, expected)));
-  EXPECT_TRUE(is_right(which.value, size));
+  EXPECT_TRUE(matches(lab::compare_exact(multiply(version.value, a, b, size).c, expected)));
+  EXPECT_TRUE(is_right(version.value, size));
 }
 
 // Tiles are multiples of 16, 32, 64 and 128: one less, that, and one more, in each of the three
@@ -245,7 +245,7 @@ INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps), lab::test
 
 TEST_P(EachStep, MultipliesAtTheProgramsDefaultSize) {
   expect_at_full_size([&] {
-    return is_right(which(), {kDefaultSize, kDefaultSize, kDefaultSize});
+    return is_right(version(), {kDefaultSize, kDefaultSize, kDefaultSize});
   });
 }
 
@@ -267,8 +267,8 @@ TEST_P(EachStep, TakesTheLargestAndTheSmallestFloats) {
   const std::vector<float> b = {0.9F, least,      subnormal,       largest, 1e-8F,  //
                                 0.3F, 3 * least,  99 * subnormal,  1e38F,   -1e8F,  //
                                 0.7F, -5 * least, 321 * subnormal, -1e38F,  3e-3F};
-  const auto c = multiply(which(), a, b, size).c;
-  EXPECT_TRUE(matches(check(which(), c, a, b, size)));
+  const auto c = multiply(version(), a, b, size).c;
+  EXPECT_TRUE(matches(check(version(), c, a, b, size)));
   EXPECT_TRUE(std::isfinite(c[0]));
   EXPECT_GT(std::fabs(c[1]), 0.0F);  // huge times tiny
 }
@@ -284,7 +284,7 @@ TEST_P(EachStep, KeepsTheDigitsOfTinyRowsAndColumns) {
     for (std::size_t column = 0; column < size.n; ++column)
       b[i * size.n + column] =
           std::ldexp(b[i * size.n + column], 116 - static_cast<int>(column) * 7);
-  EXPECT_TRUE(is_right(which(), a, b, size));
+  EXPECT_TRUE(is_right(version(), a, b, size));
 }
 
 TEST_P(EachStep, KeepsTheDigitsOfWhatIsTinyInItsRow) {
@@ -296,19 +296,19 @@ TEST_P(EachStep, KeepsTheDigitsOfWhatIsTinyInItsRow) {
     for (std::size_t i = 0; i < a.size(); ++i) a[i] = std::ldexp(a[i], exponent);
     for (std::size_t row = 0; row < size.m; ++row) a[row * size.k + 7] = 0x1.234p+40F;
     for (std::size_t column = 0; column < size.n; ++column) b[7 * size.n + column] = 0;
-    EXPECT_TRUE(is_right(which(), a, b, size)) << "2^" << exponent << " in A";
+    EXPECT_TRUE(is_right(version(), a, b, size)) << "2^" << exponent << " in A";
     std::vector<float> a_by_columns(a.size()), b_by_rows(b.size());
     for (std::size_t row = 0; row < size.m; ++row)
       for (std::size_t i = 0; i < size.k; ++i) {
         a_by_columns[i * size.m + row] = a[row * size.k + i];
         b_by_rows[row * size.k + i] = b[i * size.n + row];
       }
-    EXPECT_TRUE(is_right(which(), b_by_rows, a_by_columns, size)) << "2^" << exponent << " in B";
+    EXPECT_TRUE(is_right(version(), b_by_rows, a_by_columns, size)) << "2^" << exponent << " in B";
   }
 }
 
 TEST_P(EachStep, OverflowsToTheRightInfinity) {
-  const auto c = multiply(which(), std::vector<float>{1e30F, -1e30F, 1e30F, 1e30F},
+  const auto c = multiply(version(), std::vector<float>{1e30F, -1e30F, 1e30F, 1e30F},
                           std::vector<float>{1e10F, 1e10F}, {2, 1, 2})
                      .c;
   ASSERT_EQ(c.size(), 2U);
@@ -330,8 +330,8 @@ TEST_P(EachStep, MakesOfInfinitiesAndNansWhatFloatsMake) {
   b[4 * size.n + 2] = -3;
   b[7 * size.n + 4] = kInfinity;
   b[9 * size.n + 5] = kNan;
-  const auto c = multiply(which(), a, b, size).c;
-  EXPECT_TRUE(matches(check(which(), c, a, b, size)));
+  const auto c = multiply(version(), a, b, size).c;
+  EXPECT_TRUE(matches(check(version(), c, a, b, size)));
   const auto at = [&](std::size_t row, std::size_t column) { return c[row * size.n + column]; };
   EXPECT_EQ(at(1, 0), kInfinity);
   EXPECT_TRUE(std::isnan(at(1, 1)));
@@ -348,56 +348,56 @@ TEST_P(EachStep, MakesOfInfinitiesAndNansWhatFloatsMake) {
 
 // --- the edges -----------------------------------------------------------------------------------
 
-TEST_P(EachStep, MakesAnEmptyProduct) { lab::testing::expect_empty_products(by(which())); }
+TEST_P(EachStep, MakesAnEmptyProduct) { lab::testing::expect_empty_products(by(version())); }
 
 TEST_P(EachStep, AddsNothingWhereKIsZero) {
-  lab::testing::expect_zeros_where_k_is_zero(by(which()));
+  lab::testing::expect_zeros_where_k_is_zero(by(version()));
 }
 
 TEST_P(EachStep, MakesZerosOfZeros) {
   const shape size{20, 3, 17};
   const std::vector<float> zeros(size.m * size.k), b(size.k * size.n, 5.0F);
   EXPECT_TRUE(
-      matches(lab::compare_exact(multiply(which(), zeros, b, size).c, std::vector<float>(60))));
+      matches(lab::compare_exact(multiply(version(), zeros, b, size).c, std::vector<float>(60))));
 }
 
 // --- more than once ------------------------------------------------------------------------------
 
-TEST_P(EachStep, LeavesItsInputsAlone) { lab::testing::expect_inputs_left_alone(by(which())); }
+TEST_P(EachStep, LeavesItsInputsAlone) { lab::testing::expect_inputs_left_alone(by(version())); }
 
 TEST_P(EachStep, MultipliesWhatIsThereNow) {
-  EXPECT_TRUE(is_right(which(), {50, 60, 70}, 1));
-  EXPECT_TRUE(is_right(which(), {50, 60, 70}, 2));
+  EXPECT_TRUE(is_right(version(), {50, 60, 70}, 1));
+  EXPECT_TRUE(is_right(version(), {50, 60, 70}, 2));
 }
 
 // --- refusals ------------------------------------------------------------------------------------
 
 TEST_P(EachStep, RefusesMatricesOfOtherSizes) {
-  lab::testing::expect_other_sizes_refused(by(which()));
+  lab::testing::expect_other_sizes_refused(by(version()));
 }
 
 TEST_P(EachStep, RefusesSizesWhoseProductOverflows) {
-  lab::testing::expect_overflow_refused(by(which()));
+  lab::testing::expect_overflow_refused(by(version()));
 }
 
 TEST_P(EachStep, RefusesAKWhoseSumsCouldOverflow) {
   const std::vector<float> none;
-  EXPECT_NO_THROW(multiply(which(), none, none, {0, 0, kMostK}));
-  EXPECT_THROW(multiply(which(), none, none, {0, 0, kMostK + 1}), lab::invalid_input);
+  EXPECT_NO_THROW(multiply(version(), none, none, {0, 0, kMostK}));
+  EXPECT_THROW(multiply(version(), none, none, {0, 0, kMostK + 1}), lab::invalid_input);
 }
 
 // --- time ----------------------------------------------------------------------------------------
 
 TEST_P(EachStep, SaysHowLongItTook) {
   const std::vector<float> a(40 * 40, 1.0F);
-  const float milliseconds = multiply(which(), a, a, {40, 40, 40}).kernel_ms;
+  const float milliseconds = multiply(version(), a, a, {40, 40, 40}).kernel_ms;
   EXPECT_GT(milliseconds, 0.0F);
   EXPECT_LT(milliseconds, 60'000.0F);
 }
 
 FAULT_TEST_P(EachStep, ReportsEveryCallThatFails) {
   const auto a = lab::random_floats(5 * 7, 1, -1, 3), b = lab::random_floats(7 * 3, 2, -9, 5);
-  expect_failures_reported([&] { return multiply(which(), a, b, {5, 3, 7}).c; }, a, b);
+  expect_failures_reported([&] { return multiply(version(), a, b, {5, 3, 7}).c; }, a, b);
 }
 
 }  // namespace

@@ -67,43 +67,44 @@ std::string name_of(shape size) {
 
 /// Whether the current device can do a step: the others refuse it, which a test of its own asks
 /// for.
-bool has(step which) {
+bool has(step version) {
   int device = 0, major = 0, minor = 0;
   CUDA_CHECK(cudaGetDevice(&device));
   CUDA_CHECK(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
   CUDA_CHECK(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device));
-  return which == step::wgmma ? major == 9 && minor == 0 : major >= 8;
+  return version == step::wgmma ? major == 9 && minor == 0 : major >= 8;
 }
 
 /// A step as the shared tests take it, which have B with k rows.
-auto by(step which) {
+auto by(step version) {
   return [=](const std::vector<float>& a, const std::vector<float>& b, std::size_t m, std::size_t n,
              std::size_t k) {
     // (What has another size is to be refused, so it goes on as it is.)
     const bool right = n == 0 ? b.empty() : b.size() / n == k && b.size() % n == 0;
-    return multiply(which, a, right ? transposed(b, k, n) : b, {m, n, k}).c;
+    return multiply(version, a, right ? transposed(b, k, n) : b, {m, n, k}).c;
   };
 }
 
-::testing::AssertionResult is_right(step which, shape size, std::uint64_t seed) {
+::testing::AssertionResult is_right(step version, shape size, std::uint64_t seed) {
   const factors given(size.m, size.n, size.k, seed);  // B's k * n elements, here with n rows
-  return matches(check(multiply(which, given.a, given.b, size).c, given.a, given.b, size));
+  return matches(check(multiply(version, given.a, given.b, size).c, given.a, given.b, size));
 }
 
 /// Whole numbers whose product is known, and of which every element counts.
-::testing::AssertionResult is_exact(step which, shape size) {
+::testing::AssertionResult is_exact(step version, shape size) {
   const auto known = lab::make_known_product(size.m, size.n, size.k, 1);
-  return matches(lab::compare_exact(by(which)(known.a, known.b, size.m, size.n, size.k), known.c));
+  return matches(
+      lab::compare_exact(by(version)(known.a, known.b, size.m, size.n, size.k), known.c));
 }
 
-#define SKIP_WITHOUT(which) \
+#define SKIP_WITHOUT(version) \
   if (!has(which)) GTEST_SKIP() << "this device has no such tensor cores"
 
 // --- who does the work ---------------------------------------------------------------------------
 
 REQUIRED_WORK(WarpsThatMultiplyOnTensorCores) {
   const shape size{192, 320, 32};
-  for (const auto& [which, name] : kSteps) {
+  for (const auto& [version, name] : kSteps) {
     const std::size_t elements = (size.m + size.n) * size.k;
     // A fragment's product is 16 x 16 x 8; four warps' is at least 64 x 128 x 8, or less at
     // borders.
@@ -113,19 +114,20 @@ REQUIRED_WORK(WarpsThatMultiplyOnTensorCores) {
                                 .blocks = 2,
                                 .sent = elements * sizeof(float),
                                 .fetched = size.m * size.n * sizeof(float),
-                                .warp_functions = which == step::wgmma ? groups : fragments,
+                                .warp_functions = version == step::wgmma ? groups : fragments,
                                 .writes = size.m * size.n * sizeof(float),
                                 .shared_memory = true};
-    if (which == step::wgmma)
+    if (version == step::wgmma)
       what.reads_at_most = 64;  // bulk copies are no loads
     else
       what.reads = elements * sizeof(float), what.bytes_a_load = 16,
       what.reads_at_most = 2 * size.m * size.n * size.k * sizeof(float) / 64 * 5 / 4;
-    EXPECT_TRUE(as_required(work_of([&, which = which] { return is_right(which, size, 1); }), what))
+    EXPECT_TRUE(
+        as_required(work_of([&, version = version] { return is_right(version, size, 1); }), what))
         << name;
     EXPECT_TRUE(at_other_sizes(
-        [which = which](std::size_t n) {
-          return is_right(which, {n, n + 1, n}, 3);
+        [version = version](std::size_t n) {
+          return is_right(version, {n, n + 1, n}, 3);
         },
         {.threads = 32, .fetched = 1, .warp_functions = 4, .writes = 1}))
         << name;
@@ -133,8 +135,8 @@ REQUIRED_WORK(WarpsThatMultiplyOnTensorCores) {
 }
 
 REQUIRED_WORK(SumsThatNobodyElseMakes) {
-  for (const auto& [which, name] : kSteps)
-    EXPECT_TRUE(all_elements_need(source::tensor_cores, by(which))) << name;
+  for (const auto& [version, name] : kSteps)
+    EXPECT_TRUE(all_elements_need(source::tensor_cores, by(version))) << name;
 }
 
 REQUIRED_WORK(CopiesThatAreUnderWayWhileWarpsMultiply) {
@@ -151,9 +153,9 @@ REQUIRED_WORK(CopiesThatAreUnderWayWhileWarpsMultiply) {
 class Product : public ::testing::TestWithParam<std::tuple<named_step, shape>> {};
 
 TEST_P(Product, IsRightToTheLastBit) {
-  const auto& [which, size] = GetParam();
-  SKIP_WITHOUT(which.value);
-  expect_exact_product(by(which.value), size.m, size.n, size.k);
+  const auto& [version, size] = GetParam();
+  SKIP_WITHOUT(version.value);
+  expect_exact_product(by(version.value), size.m, size.n, size.k);
 }
 
 // Blocks make 64 x 64, 128 x 128, 64 x 128 or 128 x 256 elements, slices have 16 or 32 elements of
@@ -176,33 +178,33 @@ INSTANTIATE_TEST_SUITE_P(
 
 class EachStep : public lab::testing::each_step<named_step> {
  protected:
-  void SetUp() override { SKIP_WITHOUT(which()); }
+  void SetUp() override { SKIP_WITHOUT(version()); }
 };
 INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps), lab::testing::by_step);
 
 TEST_P(EachStep, MultipliesRandomMatrices) {
   for (const std::uint64_t seed : {3, 5, 7}) {
-    EXPECT_TRUE(is_right(which(), {70, 90, 150}, seed));
-    EXPECT_TRUE(is_right(which(), {140, 72, 200}, seed));
+    EXPECT_TRUE(is_right(version(), {70, 90, 150}, seed));
+    EXPECT_TRUE(is_right(version(), {140, 72, 200}, seed));
   }
 }
 
 TEST_P(EachStep, IsExactAtTheProgramsSize) {
   expect_at_full_size([&] {
-    return is_exact(which(), {kDefaultSize, kDefaultSize, kDefaultSize});
+    return is_exact(version(), {kDefaultSize, kDefaultSize, kDefaultSize});
   });
 }
 
 // More tiles of C than a GPU has multiprocessors, so that blocks that stay make several, in groups
 // that are complete and in one that is not.
 TEST_P(EachStep, MakesManyTiles) {
-  EXPECT_TRUE(is_exact(which(), {330, 390, 40}));
-  EXPECT_TRUE(is_exact(which(), {1090, 30, 36}));
+  EXPECT_TRUE(is_exact(version(), {330, 390, 40}));
+  EXPECT_TRUE(is_exact(version(), {1090, 30, 36}));
 }
 
 TEST_P(EachStep, IsExactWhereAGpuHasMoreTilesThanBlocks) {
   // 12 x 12 tiles of 128 x 256.
-  expect_at_full_size([&] { return is_exact(which(), {1410, 3050, 68}); });
+  expect_at_full_size([&] { return is_exact(version(), {1410, 3050, 68}); });
 }
 
 // --- the rounding --------------------------------------------------------------------------------
@@ -222,8 +224,8 @@ TEST_P(EachStep, RoundsToTheNearestTf32) {
                                     1e30F,   -3e-30F,  2 - 0x1p-12F,   8191,           3e38F};
   values.insert(values.end(), edges.begin(), edges.end());
   const std::vector<float> one = {1};
-  const auto c = multiply(which(), values, one, {values.size(), 1, 1}).c;
-  const auto of_b = multiply(which(), one, values, {1, values.size(), 1}).c;
+  const auto c = multiply(version(), values, one, {values.size(), 1, 1}).c;
+  const auto of_b = multiply(version(), one, values, {1, values.size(), 1}).c;
   ASSERT_EQ(c.size(), values.size());
   for (std::size_t i = 0; i < values.size(); ++i) {
     const auto [below, above] = of(values[i]);
@@ -236,17 +238,17 @@ TEST_P(EachStep, RoundsToTheNearestTf32) {
 
 TEST_P(EachStep, GivesTiesToOneOfTheNeighbours) {
   const std::vector<float> values = {2049, 2051, -2049, -2051, 1 + 0x1p-11F}, one = {1};
-  const auto c = multiply(which(), values, one, {values.size(), 1, 1}).c;
+  const auto c = multiply(version(), values, one, {values.size(), 1, 1}).c;
   const std::vector<float> away = {2050, 2052, -2050, -2052, 1 + 0x1p-10F};
   const std::vector<float> even = {2048, 2052, -2048, -2052, 1};
-  EXPECT_EQ(c, which() == step::wgmma ? even : away);
+  EXPECT_EQ(c, version() == step::wgmma ? even : away);
 }
 
 TEST_P(EachStep, AddsInFloat) {
   std::vector<float> a(3 * 601, 1), b(5 * 601, 1);
   for (std::size_t row = 0; row < 3; ++row) a[row * 601] = 2048;
   EXPECT_TRUE(matches(
-      lab::compare_exact(multiply(which(), a, b, {3, 5, 601}).c, std::vector<float>(15, 2648))));
+      lab::compare_exact(multiply(version(), a, b, {3, 5, 601}).c, std::vector<float>(15, 2648))));
 }
 
 // --- the edges of C, of A and of B ---------------------------------------------------------------
@@ -258,56 +260,56 @@ TEST_P(EachStep, LeavesTheOtherRowsAloneWhenOneHoldsInfinities) {
     auto a = lab::random_floats(m * k, 5, 1, 2);
     const auto b = lab::random_floats(n * k, 6, 1, 2);
     for (std::size_t i = 0; i < 7; ++i) a[11 * k + i] = kInfinity;
-    const auto c = multiply(which(), a, b, {m, n, k}).c;
+    const auto c = multiply(version(), a, b, {m, n, k}).c;
     EXPECT_TRUE(matches(check(c, a, b, {m, n, k})));
     EXPECT_EQ(c[11 * n], kInfinity);
     EXPECT_TRUE(std::isfinite(c[10 * n])) << "the infinities of row 11 are in row 10";
   }
 }
 
-TEST_P(EachStep, MakesAnEmptyProduct) { lab::testing::expect_empty_products(by(which())); }
+TEST_P(EachStep, MakesAnEmptyProduct) { lab::testing::expect_empty_products(by(version())); }
 
 TEST_P(EachStep, AddsNothingWhereKIsZero) {
-  lab::testing::expect_zeros_where_k_is_zero(by(which()));
-  EXPECT_TRUE(matches(lab::compare_exact(multiply(which(), {}, {}, {300, 270, 0}).c,
+  lab::testing::expect_zeros_where_k_is_zero(by(version()));
+  EXPECT_TRUE(matches(lab::compare_exact(multiply(version(), {}, {}, {300, 270, 0}).c,
                                          std::vector<float>(300 * 270))));
 }
 
 // --- more than once ------------------------------------------------------------------------------
 
-TEST_P(EachStep, LeavesItsInputsAlone) { lab::testing::expect_inputs_left_alone(by(which())); }
+TEST_P(EachStep, LeavesItsInputsAlone) { lab::testing::expect_inputs_left_alone(by(version())); }
 
 TEST_P(EachStep, MultipliesWhatIsThereNow) {
   // The same shape twice: a result left in memory that is given out again would be wrong.
-  EXPECT_TRUE(is_right(which(), {50, 60, 70}, 1));
-  EXPECT_TRUE(is_right(which(), {50, 60, 70}, 2));
+  EXPECT_TRUE(is_right(version(), {50, 60, 70}, 1));
+  EXPECT_TRUE(is_right(version(), {50, 60, 70}, 2));
 }
 
 TEST_P(EachStep, IsRightWhenItsKernelIsRepeated) {
   const lab::repeated_timing samples(3);
-  EXPECT_TRUE(is_right(which(), {140, 270, 50}, 4));
+  EXPECT_TRUE(is_right(version(), {140, 270, 50}, 4));
 }
 
 // --- refusals ------------------------------------------------------------------------------------
 
 TEST_P(EachStep, RefusesMatricesOfOtherSizes) {
-  lab::testing::expect_other_sizes_refused(by(which()));
+  lab::testing::expect_other_sizes_refused(by(version()));
 }
 
 TEST_P(EachStep, RefusesSizesWhoseProductOverflows) {
-  lab::testing::expect_overflow_refused(by(which()));
+  lab::testing::expect_overflow_refused(by(version()));
 }
 
 TEST_P(EachStep, RefusesMoreRowsThanItCanCount) {
   constexpr std::size_t kRows = std::size_t{1} << 31;
-  EXPECT_THROW(multiply(which(), {}, {}, {kRows, 1, 0}), lab::invalid_input);
-  EXPECT_THROW(multiply(which(), {}, {}, {1, kRows, 0}), lab::invalid_input);
+  EXPECT_THROW(multiply(version(), {}, {}, {kRows, 1, 0}), lab::invalid_input);
+  EXPECT_THROW(multiply(version(), {}, {}, {1, kRows, 0}), lab::invalid_input);
 }
 
 TEST(OtherDevices, AreRefusedWithASentence) {
-  for (const auto& [which, name] : kSteps) {
-    if (has(which)) continue;
-    EXPECT_THROW(multiply(which, std::vector<float>{1}, std::vector<float>{1}, {1, 1, 1}),
+  for (const auto& [version, name] : kSteps) {
+    if (has(version)) continue;
+    EXPECT_THROW(multiply(version, std::vector<float>{1}, std::vector<float>{1}, {1, 1, 1}),
                  lab::invalid_input)
         << name;
   }
@@ -317,14 +319,14 @@ TEST(OtherDevices, AreRefusedWithASentence) {
 
 TEST_P(EachStep, SaysHowLongItTook) {
   const std::vector<float> a(40 * 40, 1.0F);
-  const float milliseconds = multiply(which(), a, a, {40, 40, 40}).kernel_ms;
+  const float milliseconds = multiply(version(), a, a, {40, 40, 40}).kernel_ms;
   EXPECT_GT(milliseconds, 0.0F);
   EXPECT_LT(milliseconds, 60'000.0F);
 }
 
 FAULT_TEST_P(EachStep, ReportsEveryCallThatFails) {
   const auto a = lab::random_floats(5 * 7, 1, -1, 3), b = lab::random_floats(3 * 7, 2, -9, 5);
-  expect_failures_reported([&] { return multiply(which(), a, b, {5, 3, 7}).c; }, a, b);
+  expect_failures_reported([&] { return multiply(version(), a, b, {5, 3, 7}).c; }, a, b);
 }
 
 }  // namespace

@@ -64,16 +64,16 @@ std::string name_of(shape size) {
 }
 
 /// A step as the shared tests take it.
-auto by(step which) {
+auto by(step version) {
   return [=](const std::vector<float>& a, const std::vector<float>& b, std::size_t m, std::size_t n,
              std::size_t k) {
-    return multiply(which, a, b, {m, n, k}).c;
+    return multiply(version, a, b, {m, n, k}).c;
   };
 }
 
-::testing::AssertionResult is_right(step which, shape size, std::uint64_t seed) {
+::testing::AssertionResult is_right(step version, shape size, std::uint64_t seed) {
   const factors given(size.m, size.n, size.k, seed);
-  return matches(check(multiply(which, given.a, given.b, size).c, given.a, given.b, size));
+  return matches(check(multiply(version, given.a, given.b, size).c, given.a, given.b, size));
 }
 
 // --- who does the work ---------------------------------------------------------------------------
@@ -85,16 +85,16 @@ std::uint64_t products_of(shape size) {
 
 REQUIRED_WORK(WarpsThatMultiplyOnTensorCores) {
   const shape size{144, 192, 32};
-  for (const auto& [which, name] : kSteps) {
+  for (const auto& [version, name] : kSteps) {
     const std::size_t elements = (size.m + size.n) * size.k;
     EXPECT_TRUE(as_required(
-        work_of([&, which = which] { return is_right(which, size, 1); }),
+        work_of([&, version = version] { return is_right(version, size, 1); }),
         {.threads = 128,
          .sent = elements * sizeof(float),
          .fetched = size.m * size.n * sizeof(float),
          // A product, and the two fragments that it needs. (Those of
          // register_blocks are used more than once.)
-         .warp_functions = products_of(size) * (which == step::register_blocks ? 1 : 3),
+         .warp_functions = products_of(size) * (version == step::register_blocks ? 1 : 3),
          .reads = elements * 2,
          .writes = size.m * size.n * sizeof(float),
          // As floats once, to be rounded; then as halves, by fragments: a lane that
@@ -103,8 +103,8 @@ REQUIRED_WORK(WarpsThatMultiplyOnTensorCores) {
              elements * sizeof(float) + 2 * 2 * size.m * size.n * size.k / kTile * 5 / 4}))
         << name;
     EXPECT_TRUE(at_other_sizes(
-        [which = which](std::size_t n) {
-          return is_right(which, {n, n + 1, n}, 3);
+        [version = version](std::size_t n) {
+          return is_right(version, {n, n + 1, n}, 3);
         },
         {.threads = 32, .fetched = 1, .warp_functions = 3, .writes = 1}))
         << name;
@@ -112,14 +112,14 @@ REQUIRED_WORK(WarpsThatMultiplyOnTensorCores) {
 }
 
 REQUIRED_WORK(SumsThatNobodyElseMakes) {
-  for (const auto& [which, name] : kSteps)
-    EXPECT_TRUE(all_elements_need(source::tensor_cores, by(which))) << name;
+  for (const auto& [version, name] : kSteps)
+    EXPECT_TRUE(all_elements_need(source::tensor_cores, by(version))) << name;
 }
 
 REQUIRED_WORK(BlocksThatShareTheTilesOfC) {
   const shape size{144, 192, 32};
-  for (const auto& [which, name] : kSteps) {
-    const auto done = work_of([&, which = which] { return is_right(which, size, 4); });
+  for (const auto& [version, name] : kSteps) {
+    const auto done = work_of([&, version = version] { return is_right(version, size, 4); });
     ASSERT_TRUE(as_required(done, {.threads = 128})) << name;
     for (const auto& kernel : done.kernels) {
       if (kernel.warp_functions == 0) continue;  // it rounds the factors
@@ -132,10 +132,10 @@ REQUIRED_WORK(BlocksThatShareTheTilesOfC) {
 REQUIRED_WORK(TilesThatABlockShares) {
   const shape size{128, 128, 64};
   const std::size_t elements = (size.m + size.n) * size.k;
-  for (const auto& [which, name] : kSteps) {
-    if (which == step::one_tile_a_warp) continue;
+  for (const auto& [version, name] : kSteps) {
+    if (version == step::one_tile_a_warp) continue;
     EXPECT_TRUE(as_required(
-        work_of([&, which = which] { return is_right(which, size, 2); }),
+        work_of([&, version = version] { return is_right(version, size, 2); }),
         {.threads = 128,
          // As floats once, to be rounded; then as halves, 64 rows or columns
          // at a time.
@@ -162,8 +162,8 @@ REQUIRED_WORK(FragmentsThatAreUsedMoreThanOnce) {
 class Product : public ::testing::TestWithParam<std::tuple<named_step, shape>> {};
 
 TEST_P(Product, IsRightToTheLastBit) {
-  const auto& [which, size] = GetParam();
-  expect_exact_product(by(which.value), size.m, size.n, size.k);
+  const auto& [version, size] = GetParam();
+  expect_exact_product(by(version.value), size.m, size.n, size.k);
 }
 
 // Fragments are 16 x 16, slices have 32 elements of k, blocks have 16 x 64, 64 x 64 or 128 x 128:
@@ -189,8 +189,8 @@ INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps), lab::test
 
 TEST_P(EachStep, MultipliesRandomMatrices) {
   for (const std::uint64_t seed : {3, 5, 7}) {
-    EXPECT_TRUE(is_right(which(), {70, 90, 150}, seed));
-    EXPECT_TRUE(is_right(which(), {40, 72, 200}, seed));
+    EXPECT_TRUE(is_right(version(), {70, 90, 150}, seed));
+    EXPECT_TRUE(is_right(version(), {40, 72, 200}, seed));
   }
 }
 
@@ -198,7 +198,7 @@ TEST_P(EachStep, IsExactAtTheProgramsSize) {
   expect_at_full_size([&] {
     const auto known = lab::make_known_product(kDefaultSize, kDefaultSize, kDefaultSize, 1);
     return matches(lab::compare_exact(
-        multiply(which(), known.a, known.b, {kDefaultSize, kDefaultSize, kDefaultSize}).c,
+        multiply(version(), known.a, known.b, {kDefaultSize, kDefaultSize, kDefaultSize}).c,
         known.c));
   });
 }
@@ -213,7 +213,7 @@ TEST_P(EachStep, RoundsToTheNearestHalf) {
       0x1.1p-25F,     0x1.ffcp-15F,   65504,           65519,    65520,      -65520,
       70000,          -1e30F,         kInfinity,       0.1F,     -0.0F,      1e-30F};
   const std::vector<float> one = {1};
-  const auto c = multiply(which(), values, one, {values.size(), 1, 1}).c;
+  const auto c = multiply(version(), values, one, {values.size(), 1, 1}).c;
   ASSERT_EQ(c.size(), values.size());
   for (std::size_t i = 0; i < values.size(); ++i)
     EXPECT_EQ(c[i], round_to_half(values[i])) << "of " << values[i];
@@ -222,13 +222,13 @@ TEST_P(EachStep, RoundsToTheNearestHalf) {
   EXPECT_EQ(c[15], 65504);
   EXPECT_EQ(c[16], kInfinity);
   // And those of B.
-  EXPECT_EQ(multiply(which(), one, values, {1, values.size(), 1}).c, c);
+  EXPECT_EQ(multiply(version(), one, values, {1, values.size(), 1}).c, c);
 }
 
 TEST_P(EachStep, MakesTheSameOfNumbersThatAreRoundedAlready) {
   const factors given(50, 60, 70, 11);
-  EXPECT_EQ(multiply(which(), given.a, given.b, {50, 60, 70}).c,
-            multiply(which(), round_to_half(given.a), round_to_half(given.b), {50, 60, 70}).c);
+  EXPECT_EQ(multiply(version(), given.a, given.b, {50, 60, 70}).c,
+            multiply(version(), round_to_half(given.a), round_to_half(given.b), {50, 60, 70}).c);
 }
 
 TEST_P(EachStep, AddsInFloat) {
@@ -236,7 +236,7 @@ TEST_P(EachStep, AddsInFloat) {
   std::vector<float> a(3 * 601, 1), b(601 * 5, 1);
   for (std::size_t row = 0; row < 3; ++row) a[row * 601] = 2048;
   EXPECT_TRUE(matches(
-      lab::compare_exact(multiply(which(), a, b, {3, 5, 601}).c, std::vector<float>(15, 2648))));
+      lab::compare_exact(multiply(version(), a, b, {3, 5, 601}).c, std::vector<float>(15, 2648))));
 }
 
 // --- the edges of C, of A and of B ---------------------------------------------------------------
@@ -248,63 +248,63 @@ TEST_P(EachStep, LeavesTheOtherRowsAloneWhenOneHoldsInfinities) {
     auto a = lab::random_floats(m * k, 5, 1, 2);
     const auto b = lab::random_floats(k * n, 6, 1, 2);
     for (std::size_t i = 0; i < 7; ++i) a[11 * k + i] = kInfinity;
-    const auto c = multiply(which(), a, b, {m, n, k}).c;
+    const auto c = multiply(version(), a, b, {m, n, k}).c;
     EXPECT_TRUE(matches(check(c, a, b, {m, n, k})));
     EXPECT_EQ(c[11 * n], kInfinity);
     EXPECT_TRUE(std::isfinite(c[10 * n])) << "the infinities of row 11 are in row 10";
   }
 }
 
-TEST_P(EachStep, MakesAnEmptyProduct) { lab::testing::expect_empty_products(by(which())); }
+TEST_P(EachStep, MakesAnEmptyProduct) { lab::testing::expect_empty_products(by(version())); }
 
 TEST_P(EachStep, AddsNothingWhereKIsZero) {
-  lab::testing::expect_zeros_where_k_is_zero(by(which()));
+  lab::testing::expect_zeros_where_k_is_zero(by(version()));
 }
 
 // --- more than once ------------------------------------------------------------------------------
 
-TEST_P(EachStep, LeavesItsInputsAlone) { lab::testing::expect_inputs_left_alone(by(which())); }
+TEST_P(EachStep, LeavesItsInputsAlone) { lab::testing::expect_inputs_left_alone(by(version())); }
 
 TEST_P(EachStep, MultipliesWhatIsThereNow) {
   // The same shape twice: a result left in memory that is given out again would be wrong.
-  EXPECT_TRUE(is_right(which(), {50, 60, 70}, 1));
-  EXPECT_TRUE(is_right(which(), {50, 60, 70}, 2));
+  EXPECT_TRUE(is_right(version(), {50, 60, 70}, 1));
+  EXPECT_TRUE(is_right(version(), {50, 60, 70}, 2));
 }
 
 TEST_P(EachStep, IsRightWhenItsKernelIsRepeated) {
   const lab::repeated_timing samples(3);
-  EXPECT_TRUE(is_right(which(), {40, 70, 50}, 4));
+  EXPECT_TRUE(is_right(version(), {40, 70, 50}, 4));
 }
 
 // --- refusals ------------------------------------------------------------------------------------
 
 TEST_P(EachStep, RefusesMatricesOfOtherSizes) {
-  lab::testing::expect_other_sizes_refused(by(which()));
+  lab::testing::expect_other_sizes_refused(by(version()));
 }
 
 TEST_P(EachStep, RefusesSizesWhoseProductOverflows) {
-  lab::testing::expect_overflow_refused(by(which()));
+  lab::testing::expect_overflow_refused(by(version()));
 }
 
 TEST_P(EachStep, RefusesMoreRowsThanAGridHasBlocksAndNamesTheLimit) {
-  const std::size_t rows = which() == step::one_tile_a_warp ? 16
-                           : which() == step::shared_tiles  ? 64
-                                                            : 128;
-  lab::testing::expect_too_many_rows_refused(by(which()), rows);
+  const std::size_t rows = version() == step::one_tile_a_warp ? 16
+                           : version() == step::shared_tiles  ? 64
+                                                              : 128;
+  lab::testing::expect_too_many_rows_refused(by(version()), rows);
 }
 
 // --- time ----------------------------------------------------------------------------------------
 
 TEST_P(EachStep, SaysHowLongItTook) {
   const std::vector<float> a(40 * 40, 1.0F);
-  const float milliseconds = multiply(which(), a, a, {40, 40, 40}).kernel_ms;
+  const float milliseconds = multiply(version(), a, a, {40, 40, 40}).kernel_ms;
   EXPECT_GT(milliseconds, 0.0F);
   EXPECT_LT(milliseconds, 60'000.0F);
 }
 
 FAULT_TEST_P(EachStep, ReportsEveryCallThatFails) {
   const auto a = lab::random_floats(5 * 7, 1, -1, 3), b = lab::random_floats(7 * 3, 2, -9, 5);
-  expect_failures_reported([&] { return multiply(which(), a, b, {5, 3, 7}).c; }, a, b);
+  expect_failures_reported([&] { return multiply(version(), a, b, {5, 3, 7}).c; }, a, b);
 }
 
 }  // namespace

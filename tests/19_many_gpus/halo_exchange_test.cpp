@@ -77,13 +77,13 @@ scene random_scene(int width, int height, std::uint64_t seed) {
   return s;
 }
 
-floats cells_after(step which, int devices, const scene& s, int steps, int depth) {
-  return simulate(which, devices, s.width, s.height, s.initial, s.heaters, steps, depth).cells;
+floats cells_after(step version, int devices, const scene& s, int steps, int depth) {
+  return simulate(version, devices, s.width, s.height, s.initial, s.heaters, steps, depth).cells;
 }
 
-::testing::AssertionResult is_right(step which, int devices, const scene& s, int steps,
+::testing::AssertionResult is_right(step version, int devices, const scene& s, int steps,
                                     int depth = 3) {
-  return matches(lab::compare_exact(cells_after(which, devices, s, steps, depth),
+  return matches(lab::compare_exact(cells_after(version, devices, s, steps, depth),
                                     reference(s.width, s.height, s.initial, s.heaters, steps)))
          << " on " << devices << " devices, " << s.width << " x " << s.height << " cells, " << steps
          << " time steps, halo of " << depth << " rows";
@@ -114,9 +114,9 @@ REQUIRED_WORK(RowsAtTheBordersTravelAndEachDeviceComputesItsOwn) {
   constexpr std::size_t kTimeSteps = 8, kDepth = 3, kRounds = 3;
   const auto devices = static_cast<std::size_t>(std::min(lab::device_count(), 4));
   const std::size_t row = 70 * sizeof(float), borders = 2 * (devices - 1);
-  for (const auto& [which, name] : kSteps) {
-    const auto done = work_of([&, which = which] {
-      return is_right(which, static_cast<int>(devices), s, kTimeSteps, kDepth);
+  for (const auto& [version, name] : kSteps) {
+    const auto done = work_of([&, version = version] {
+      return is_right(version, static_cast<int>(devices), s, kTimeSteps, kDepth);
     });
     const std::size_t cells = bytes_of(s.initial);
     EXPECT_TRUE(as_required(done, {.threads = 500,
@@ -139,8 +139,8 @@ REQUIRED_WORK(RowsAtTheBordersTravelAndEachDeviceComputesItsOwn) {
     EXPECT_GE(done.bytes_copied(cudaMemcpyDeviceToDevice), borders * least) << name;
     EXPECT_LE(done.bytes_copied(cudaMemcpyDeviceToDevice), borders * (least + row))
         << name << ": more than the rows at the borders";
-    const std::size_t exchanges = which == step::wide_halo ? kRounds : kTimeSteps;
-    const std::size_t most = which == step::wide_halo ? kRounds : kTimeSteps + 1;
+    const std::size_t exchanges = version == step::wide_halo ? kRounds : kTimeSteps;
+    const std::size_t most = version == step::wide_halo ? kRounds : kTimeSteps + 1;
     EXPECT_GE(done.calls.at("cudaMemcpyPeerAsync"), borders * exchanges) << name;
     EXPECT_LE(done.calls.at("cudaMemcpyPeerAsync"), borders * most)
         << name << ": more exchanges than time steps, or than rounds of them";
@@ -151,13 +151,13 @@ REQUIRED_WORK(RowsAtTheBordersTravelAndEachDeviceComputesItsOwn) {
       // and then 1, or 2 + 1 if the last halo has 3 rows as well.
       const bool whole_halos = done.bytes_copied(cudaMemcpyDeviceToDevice) > borders * least;
       const std::size_t of_halos =
-          which == step::wide_halo ? borders * (whole_halos ? 9 : 7) * row : 0;
+          version == step::wide_halo ? borders * (whole_halos ? 9 : 7) * row : 0;
       std::size_t writes = 0;
       for (const auto& kernel : done.kernels) writes += kernel.writes;
       EXPECT_LE(writes, kTimeSteps * cells + of_halos)
           << name << ": rows are computed that nobody needs";
     }
-    if (which != step::overlapped) continue;
+    if (version != step::overlapped) continue;
     // Rows travel in one stream of each device, and most cells are computed in another.
     std::set<const void*> copying;
     for (const auto& copy : done.copies)
@@ -171,9 +171,9 @@ REQUIRED_WORK(RowsAtTheBordersTravelAndEachDeviceComputesItsOwn) {
       EXPECT_GE(2 * free_blocks[device], all)
           << name << ": on device " << device << " most cells wait for the copies";
   }
-  for (const auto& [which, name] : kSteps)
-    EXPECT_TRUE(lab::testing::at_other_sizes([which = which](int n) {
-      return is_right(which, std::min(2, lab::device_count()), random_scene(n, n, 1), 2);
+  for (const auto& [version, name] : kSteps)
+    EXPECT_TRUE(lab::testing::at_other_sizes([version = version](int n) {
+      return is_right(version, std::min(2, lab::device_count()), random_scene(n, n, 1), 2);
     })) << name;
 }
 
@@ -218,10 +218,10 @@ INSTANTIATE_TEST_SUITE_P(Steps, Heights,
                          lab::testing::by_step_and{"_rows"});
 
 TEST_P(Heights, GiveTheSameBitsOnAnyNumberOfDevices) {
-  const auto& [which, height] = GetParam();
+  const auto& [version, height] = GetParam();
   const scene s = random_scene(5, height, static_cast<std::uint64_t>(height));
   for (int devices = 1; devices <= lab::device_count(); ++devices)
-    for (const int steps : {1, 2, 5}) EXPECT_TRUE(is_right(which.value, devices, s, steps));
+    for (const int steps : {1, 2, 5}) EXPECT_TRUE(is_right(version.value, devices, s, steps));
 }
 
 class EachStep : public lab::testing::each_step<named_step> {};
@@ -229,7 +229,7 @@ INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps), lab::test
 
 TEST_P(EachStep, GivesTheSameBitsForAnyWidth) {
   for (const int width : {1, 2, 31, 32, 33, 63, 64, 65, 127, 129, 257})
-    EXPECT_TRUE(is_right(which(), lab::device_count(), random_scene(width, 19, 3), 4));
+    EXPECT_TRUE(is_right(version(), lab::device_count(), random_scene(width, 19, 3), 4));
 }
 
 TEST_P(EachStep, GivesTheSameBitsForAnyHaloAndAnyNumberOfTimeSteps) {
@@ -238,7 +238,7 @@ TEST_P(EachStep, GivesTheSameBitsForAnyHaloAndAnyNumberOfTimeSteps) {
     for (const int steps : {0, 1, 2, 3, 4, 5, 6, 7, 12, 13})
       for (const int devices : {1, 2, 3, 8})
         if (devices <= lab::device_count()) {
-          EXPECT_TRUE(is_right(which(), devices, s, steps, depth));
+          EXPECT_TRUE(is_right(version(), devices, s, steps, depth));
         }
 }
 
@@ -246,32 +246,32 @@ TEST_P(EachStep, CarriesHeatAcrossAllDevices) {
   // A single hot cell in a corner. What reaches the other end has crossed every border.
   scene s{3, 24, floats(72), floats(72)};
   s.heaters[0] = 1e6F;
-  EXPECT_TRUE(is_right(which(), lab::device_count(), s, 40));
-  EXPECT_GT(cells_after(which(), lab::device_count(), s, 40, 2).back(), 0.0F);
+  EXPECT_TRUE(is_right(version(), lab::device_count(), s, 40));
+  EXPECT_GT(cells_after(version(), lab::device_count(), s, 40, 2).back(), 0.0F);
 }
 
 TEST_P(EachStep, ForgetsThePreviousCall) {
-  EXPECT_TRUE(is_right(which(), lab::device_count(), random_scene(9, 30, 1), 3));
-  EXPECT_TRUE(is_right(which(), lab::device_count(), random_scene(9, 30, 2), 3));
+  EXPECT_TRUE(is_right(version(), lab::device_count(), random_scene(9, 30, 1), 3));
+  EXPECT_TRUE(is_right(version(), lab::device_count(), random_scene(9, 30, 2), 3));
 }
 
 TEST_P(EachStep, GivesTheSameBitsAtTheProgramsSize) {
   expect_at_full_size([&] {
     const scene s = random_scene(kDefaultWidth, kDefaultHeight, 1);
-    return is_right(which(), lab::device_count(), s, kDefaultSteps);
+    return is_right(version(), lab::device_count(), s, kDefaultSteps);
   });
 }
 
 TEST_P(EachStep, ComputesMoreRowsThanAGridHasBlocks) {
   expect_at_full_size([&] {
     const scene s = random_scene(1, kLongestSide, 1);
-    return is_right(which(), std::min(2, lab::device_count()), s, 2);
+    return is_right(version(), std::min(2, lab::device_count()), s, 2);
   });
 }
 
 TEST_P(EachStep, SaysHowLongItTook) {
   const scene s = random_scene(64, 64, 1);
-  const auto took = simulate(which(), 1, 64, 64, s.initial, s.heaters, 10, 2).total_ms;
+  const auto took = simulate(version(), 1, 64, 64, s.initial, s.heaters, 10, 2).total_ms;
   EXPECT_GT(took, 0.0F);
   EXPECT_LT(took, 60'000.0F);
 }
@@ -280,7 +280,7 @@ TEST_P(EachStep, RefusesWhatCannotBeSimulated) {
   const floats six(6, 1.0F), five(5, 1.0F);
   const auto run = [&](int devices, int width, int height, const floats& initial,
                        const floats& heaters, int steps, int depth) {
-    simulate(which(), devices, width, height, initial, heaters, steps, depth);
+    simulate(version(), devices, width, height, initial, heaters, steps, depth);
   };
   using lab::invalid_input;
   EXPECT_THROW(run(0, 2, 3, six, six, 1, 1), invalid_input);
@@ -325,7 +325,7 @@ TEST_P(EachStep, KeepsTheCurrentDeviceAndTheAccessBetweenDevices) {
   const scene s = random_scene(8, 20, 1);
   for (int device = 0; device < lab::device_count(); ++device) {
     const on_device here(device);
-    EXPECT_TRUE(is_right(which(), lab::device_count(), s, 2));
+    EXPECT_TRUE(is_right(version(), lab::device_count(), s, 2));
     EXPECT_EQ(current_device(), device);
     EXPECT_EQ(cudaGetLastError(), cudaSuccess);
     if (device > 0) {
@@ -341,7 +341,7 @@ FAULT_TEST_P(EachStep, ReportsEveryCallThatFails) {
   expect_failures_reported(
       [&] {
         disable_access_between(devices - 1, 0);
-        return cells_after(which(), devices, s, 3, 2);
+        return cells_after(version(), devices, s, 3, 2);
       },
       s.initial, s.heaters);
   disable_access_between(devices - 1, 0);  // the last fault may have left access behind

@@ -33,7 +33,7 @@ using lab::many_gpu_sort::check_result;
 using lab::many_gpu_sort::choose_splitters;
 using lab::many_gpu_sort::kSamples;
 using lab::many_gpu_sort::most_per_device;
-using lab::many_gpu_sort::places_of;
+using lab::many_gpu_sort::offsets_of;
 using lab::many_gpu_sort::reference;
 using lab::many_gpu_sort::result;
 using lab::many_gpu_sort::sort;
@@ -62,8 +62,8 @@ words random_keys(std::size_t n, std::uint64_t seed, std::uint32_t highest = 0xF
   return keys;
 }
 
-::testing::AssertionResult sorts(step which, int devices, const words& keys) {
-  return matches(check_result(sort(which, devices, keys), devices, keys));
+::testing::AssertionResult sorts(step version, int devices, const words& keys) {
+  return matches(check_result(sort(version, devices, keys), devices, keys));
 }
 
 int most_devices() { return std::min(lab::device_count(), 8); }
@@ -109,11 +109,11 @@ bool is_wait(const std::string& call) {
 }
 
 REQUIRED_WORK(EachDeviceSortsItsPartAndGetsItsBucketFromTheOthers) {
-  for (const auto& [which, name] : kSteps)
+  for (const auto& [version, name] : kSteps)
     for (const int devices : {1, 2, 4, 8}) {
       const auto count = static_cast<std::size_t>(devices);
       const words keys = random_keys(20'000 * count / 8, 1);
-      const auto done = work_of([&, which = which] { return sorts(which, devices, keys); });
+      const auto done = work_of([&, version = version] { return sorts(version, devices, keys); });
       EXPECT_TRUE(as_required(done, {.kernels = 2 * count,
                                      .sent = bytes_of(keys),
                                      .fetched = 2 * bytes_of(keys),
@@ -141,7 +141,7 @@ REQUIRED_WORK(EachDeviceSortsItsPartAndGetsItsBucketFromTheOthers) {
             << name << ": a device has memory for more keys than it may ever get";
       unsigned sorts_begun = 0;
       for (const auto& kernel : done.kernels) sorts_begun += kernel.of_library ? 1 : 0;
-      EXPECT_GE(sorts_begun, which == step::merge ? count : 2 * count) << name;
+      EXPECT_GE(sorts_begun, version == step::merge ? count : 2 * count) << name;
     }
 }
 
@@ -205,15 +205,15 @@ INSTANTIATE_TEST_SUITE_P(Steps, Sort,
                          lab::testing::by_step_and{"_n"});
 
 TEST_P(Sort, SortsOnEveryNumberOfDevices) {
-  const auto& [which, n] = GetParam();
+  const auto& [version, n] = GetParam();
   for (int devices = 1; devices <= most_devices(); ++devices)
-    EXPECT_TRUE(sorts(which.value, devices, random_keys(n, n + 1))) << devices << " devices";
+    EXPECT_TRUE(sorts(version.value, devices, random_keys(n, n + 1))) << devices << " devices";
 }
 
 TEST_P(Sort, KeepsTheOrderOfEqualKeys) {
-  const auto& [which, n] = GetParam();
+  const auto& [version, n] = GetParam();
   for (const std::uint32_t highest : {0U, 1U, 2U, 9U})
-    EXPECT_TRUE(sorts(which.value, most_devices(), random_keys(n, n + 2, highest))) << highest;
+    EXPECT_TRUE(sorts(version.value, most_devices(), random_keys(n, n + 2, highest))) << highest;
 }
 
 using EachStep = lab::testing::each_step<named_step>;
@@ -222,7 +222,7 @@ INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps), lab::test
 TEST_P(EachStep, SplitsEqualKeysOverAllDevices) {
   for (int devices = 1; devices <= most_devices(); ++devices) {
     const words keys(6007, 42);
-    const result sorted = sort(which(), devices, keys);
+    const result sorted = sort(version(), devices, keys);
     EXPECT_TRUE(matches(check_result(sorted, devices, keys))) << devices << " devices";
     const std::size_t average = keys.size() / static_cast<std::size_t>(devices);
     for (const std::size_t count : sorted.counts) EXPECT_GT(count, average / 2);
@@ -234,17 +234,17 @@ TEST_P(EachStep, SortsSkewedKeys) {
     words mostly_zero = random_keys(5003, 1);
     for (std::size_t i = 0; i < mostly_zero.size(); ++i)
       if (i % 10 != 3) mostly_zero[i] = 0;
-    EXPECT_TRUE(sorts(which(), devices, mostly_zero)) << devices << " devices";
+    EXPECT_TRUE(sorts(version(), devices, mostly_zero)) << devices << " devices";
 
     words powers = random_keys(5003, 2);
     for (std::uint32_t& key : powers) key = 1U << key % 32;
-    EXPECT_TRUE(sorts(which(), devices, powers)) << devices << " devices";
+    EXPECT_TRUE(sorts(version(), devices, powers)) << devices << " devices";
 
     // All small ones are on the first device, all large ones on the last.
     words apart = random_keys(5003, 3, 999);
     for (std::size_t i = 0; i < apart.size(); ++i)
       apart[i] += static_cast<std::uint32_t>(i / 1000 * 100'000);
-    EXPECT_TRUE(sorts(which(), devices, apart)) << devices << " devices";
+    EXPECT_TRUE(sorts(version(), devices, apart)) << devices << " devices";
   }
 }
 
@@ -256,23 +256,23 @@ TEST_P(EachStep, SortsWhatIsInOrderAndWhatIsNot) {
     saw[i] = static_cast<std::uint32_t>(i % 61);
   }
   for (int devices = 1; devices <= most_devices(); ++devices)
-    for (const words* keys : {&up, &down, &saw}) EXPECT_TRUE(sorts(which(), devices, *keys));
+    for (const words* keys : {&up, &down, &saw}) EXPECT_TRUE(sorts(version(), devices, *keys));
 }
 
 TEST_P(EachStep, SortsTheSmallestAndTheLargestKeys) {
   words keys = random_keys(2000, 4);
   for (std::size_t i = 0; i < keys.size(); i += 3) keys[i] = i % 2 == 0 ? 0 : 0xFFFFFFFF;
   for (int devices = 1; devices <= most_devices(); ++devices)
-    EXPECT_TRUE(sorts(which(), devices, keys)) << devices << " devices";
-  EXPECT_TRUE(sorts(which(), most_devices(), words(777, 0xFFFFFFFF)));
-  EXPECT_TRUE(sorts(which(), most_devices(), {5, 0xFFFFFFFF, 0}));
+    EXPECT_TRUE(sorts(version(), devices, keys)) << devices << " devices";
+  EXPECT_TRUE(sorts(version(), most_devices(), words(777, 0xFFFFFFFF)));
+  EXPECT_TRUE(sorts(version(), most_devices(), {5, 0xFFFFFFFF, 0}));
 }
 
 TEST_P(EachStep, LeavesDevicesWithoutKeysWhereThereAreTooFew) {
   const int devices = most_devices();
   for (int n = 0; n < devices; ++n) {
     const words keys = random_keys(static_cast<std::size_t>(n), 5);
-    const result sorted = sort(which(), devices, keys);
+    const result sorted = sort(version(), devices, keys);
     EXPECT_TRUE(matches(check_result(sorted, devices, keys)));
     for (const std::size_t count : sorted.counts) EXPECT_LE(count, 1U);
   }
@@ -280,19 +280,19 @@ TEST_P(EachStep, LeavesDevicesWithoutKeysWhereThereAreTooFew) {
 
 TEST_P(EachStep, ForgetsThePreviousCall) {
   for (const std::size_t n : {3000U, 40U, 3000U})
-    EXPECT_TRUE(sorts(which(), most_devices(), random_keys(n, n)));
+    EXPECT_TRUE(sorts(version(), most_devices(), random_keys(n, n)));
 }
 
 TEST_P(EachStep, LeavesItsInputAlone) {
   const words keys = random_keys(1500, 6), given = keys;
-  sort(which(), most_devices(), given);
+  sort(version(), most_devices(), given);
   EXPECT_EQ(given, keys);
 }
 
 TEST_P(EachStep, KeepsTheCurrentDevice) {
   for (int device = 0; device < lab::device_count(); ++device) {
     CUDA_CHECK(cudaSetDevice(device));
-    EXPECT_TRUE(sorts(which(), most_devices(), random_keys(100, 7)));
+    EXPECT_TRUE(sorts(version(), most_devices(), random_keys(100, 7)));
     int now = -1;
     CUDA_CHECK(cudaGetDevice(&now));
     EXPECT_EQ(now, device);
@@ -301,7 +301,7 @@ TEST_P(EachStep, KeepsTheCurrentDevice) {
 }
 
 TEST_P(EachStep, SaysHowLongItTook) {
-  const float milliseconds = sort(which(), most_devices(), random_keys(3000, 8)).milliseconds;
+  const float milliseconds = sort(version(), most_devices(), random_keys(3000, 8)).milliseconds;
   EXPECT_GT(milliseconds, 0.0F);
   EXPECT_LT(milliseconds, 60'000.0F);
 }
@@ -309,11 +309,11 @@ TEST_P(EachStep, SaysHowLongItTook) {
 TEST_P(EachStep, RefusesDevicesThatAreNotThere) {
   const words keys = random_keys(10, 9);
   for (const int devices : {-1, 0, lab::device_count() + 1}) {
-    EXPECT_THROW(sort(which(), devices, keys), lab::invalid_input) << devices;
-    EXPECT_THROW(sort(which(), devices, {}), lab::invalid_input) << devices;
+    EXPECT_THROW(sort(version(), devices, keys), lab::invalid_input) << devices;
+    EXPECT_THROW(sort(version(), devices, {}), lab::invalid_input) << devices;
     EXPECT_THROW(choose_splitters(devices, keys), lab::invalid_input) << devices;
   }
-  EXPECT_TRUE(sorts(which(), 1, keys));
+  EXPECT_TRUE(sorts(version(), 1, keys));
 }
 
 TEST_P(EachStep, RefusesMoreKeysThanPositionsHaveNumbersFor) {
@@ -321,7 +321,7 @@ TEST_P(EachStep, RefusesMoreKeysThanPositionsHaveNumbersFor) {
   const std::uint32_t one = 0;
   const std::span<const std::uint32_t> too_many(&one, std::size_t{1} << 32);
   if (!lab::testing::detail::has_the_device()) GTEST_SKIP() << "all keys would be sent first";
-  EXPECT_THROW(sort(which(), 1, too_many), lab::invalid_input);
+  EXPECT_THROW(sort(version(), 1, too_many), lab::invalid_input);
 }
 
 // --- splitters -----------------------------------------------------------------------------------
@@ -344,13 +344,13 @@ TEST_P(Splitters, LeaveNoDeviceTooManyKeysWhateverTheKeysAre) {
     for (int devices = 1; devices <= most_devices(); ++devices) {
       const auto splitters = choose_splitters(devices, keys);
       ASSERT_EQ(splitters.size(), static_cast<std::size_t>(devices) - 1);
-      std::vector<std::size_t> places = places_of(splitters, keys);
-      places.push_back(n);
+      std::vector<std::size_t> offsets = offsets_of(splitters, keys);
+      offsets.push_back(n);
       std::size_t before = 0;
-      for (const std::size_t place : places) {
-        ASSERT_LE(before, place) << "the splitters are not in order";
-        EXPECT_LE(place - before, most_per_device(n, devices)) << devices << " devices";
-        before = place;
+      for (const std::size_t offset : offsets) {
+        ASSERT_LE(before, offset) << "the splitters are not in order";
+        EXPECT_LE(offset - before, most_per_device(n, devices)) << devices << " devices";
+        before = offset;
       }
       for (const splitter& s : splitters) {
         ASSERT_LT(s.position, n);
@@ -378,7 +378,7 @@ TEST(MostPerDevice, IsLittleMoreThanTheAverage) {
 
 TEST(Reference, IsStable) {
   EXPECT_EQ(reference(words{5, 3, 5, 3}), (words{1, 3, 0, 2}));
-  EXPECT_EQ(places_of(std::vector<splitter>{{3, 3}, {5, 2}}, words{5, 3, 5, 3}),
+  EXPECT_EQ(offsets_of(std::vector<splitter>{{3, 3}, {5, 2}}, words{5, 3, 5, 3}),
             (std::vector<std::size_t>{1, 3}));
 }
 
@@ -399,7 +399,7 @@ TEST(Check, SeesWhatIsWrong) {
 
 FAULT_TEST_P(EachStep, ReportsEveryCallThatFails) {
   const words keys = random_keys(200, 10);
-  expect_failures_reported([&] { return sorts(which(), 2, keys); }, keys);
+  expect_failures_reported([&] { return sorts(version(), 2, keys); }, keys);
 }
 
 FAULT_TEST(ChoiceOfSplitters, ReportsEveryCallThatFails) {
@@ -416,7 +416,7 @@ TEST_P(EachStep, SortsAsManyKeysAsTheProgram) {
   expect_at_full_size([&] {
     const std::size_t n = lab::on_cpu_device() ? lab::many_gpu_sort::kDefaultSizeOnCpu
                                                : lab::many_gpu_sort::kDefaultSize / 4;
-    return sorts(which(), std::min(most_devices(), 4), random_keys(n + 1, 12));
+    return sorts(version(), std::min(most_devices(), 4), random_keys(n + 1, 12));
   });
 }
 

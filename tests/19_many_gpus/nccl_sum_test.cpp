@@ -70,19 +70,19 @@ floats numbers_for(int devices, std::size_t n, std::uint64_t seed) {
   return whole_numbers(static_cast<std::size_t>(devices) * n, seed, -9999, 20000);
 }
 
-::testing::AssertionResult sums_up(step which, int devices, std::size_t n, std::uint64_t seed,
+::testing::AssertionResult sums_up(step version, int devices, std::size_t n, std::uint64_t seed,
                                    int rounds = 1) {
   const floats arrays = numbers_for(devices, n, seed);
   const auto exact = reference(devices, arrays).sums;
   floats expected;  // below 8 * 20000: nothing is rounded
   for (int k = 0; k < devices; ++k) expected.insert(expected.end(), exact.begin(), exact.end());
-  return matches(lab::compare_exact(all_reduce(which, devices, arrays, rounds).sums, expected));
+  return matches(lab::compare_exact(all_reduce(version, devices, arrays, rounds).sums, expected));
 }
 
-::testing::AssertionResult is_done(collective which, int devices, std::size_t n, int root) {
+::testing::AssertionResult is_done(collective operation, int devices, std::size_t n, int root) {
   const floats arrays = numbers_for(devices, n, n);
-  return matches(lab::compare_exact(communicate(which, devices, arrays, root),
-                                    reference(which, devices, arrays, root)));
+  return matches(lab::compare_exact(communicate(operation, devices, arrays, root),
+                                    reference(operation, devices, arrays, root)));
 }
 
 ::testing::AssertionResult multiplies(int devices, std::size_t n, std::uint64_t seed) {
@@ -151,13 +151,13 @@ REQUIRED_WORK(ARingHasTwiceAsManyStepsAsNeighboursAndSendsPieces) {
 }
 
 REQUIRED_WORK(NcclAddsUpOncePerDeviceAndRound) {
-  for (const auto& [which, name] : kSteps) {
-    if (which == step::ring_by_hand) continue;
+  for (const auto& [version, name] : kSteps) {
+    if (version == step::ring_by_hand) continue;
     for (const int devices : {1, 3, 8})
       for (const int rounds : {1, 3}) {
         const auto count = static_cast<std::size_t>(devices);
         const auto done =
-            work_of([&, which = which] { return sums_up(which, devices, 101, 2, rounds); });
+            work_of([&, version = version] { return sums_up(version, devices, 101, 2, rounds); });
         EXPECT_TRUE(as_required(done, {.kernels = 0,
                                        .sent = count * 101 * sizeof(float),
                                        .fetched = count * 101 * sizeof(float),
@@ -167,7 +167,7 @@ REQUIRED_WORK(NcclAddsUpOncePerDeviceAndRound) {
         EXPECT_EQ(calls_of(done, "ncclAllReduce"), count * static_cast<unsigned>(rounds))
             << name << ": one for each of " << devices << " devices and " << rounds << " rounds";
         EXPECT_EQ(calls_of(done, "cudaMemcpyPeerAsync"), 0U) << name;
-        if (which == step::one_thread)
+        if (version == step::one_thread)
           EXPECT_EQ(done.host_threads, 1U) << name;
         else
           EXPECT_GE(done.host_threads, count) << name;
@@ -177,11 +177,12 @@ REQUIRED_WORK(NcclAddsUpOncePerDeviceAndRound) {
 
 REQUIRED_WORK(TheCollectivesAreThoseOfNccl) {
   const std::string functions[] = {"ncclBroadcast|ncclBcast", "ncclAllGather", "ncclReduceScatter"};
-  for (const auto& [which, name] : kCollectives)
+  for (const auto& [operation, name] : kCollectives)
     for (const int devices : {1, 2, 5}) {
-      const auto done = work_of([&, which = which] { return is_done(which, devices, 30, 0); });
-      EXPECT_TRUE(
-          as_required(done, lab::testing::by_library({functions[static_cast<std::size_t>(which)]})))
+      const auto done =
+          work_of([&, operation = operation] { return is_done(operation, devices, 30, 0); });
+      EXPECT_TRUE(as_required(
+          done, lab::testing::by_library({functions[static_cast<std::size_t>(operation)]})))
           << "one_thread: " << name;
       EXPECT_EQ(done.host_threads, 1U) << "one_thread: " << name;
     }
@@ -247,9 +248,9 @@ INSTANTIATE_TEST_SUITE_P(Steps, Sums, ::testing::Combine(::testing::ValuesIn(kSt
                          lab::testing::by_step_and{"_n"});
 
 TEST_P(Sums, AreOnEveryDeviceForEveryNumberOfDevices) {
-  const auto& [which, n] = GetParam();
+  const auto& [version, n] = GetParam();
   for (int devices = 1; devices <= std::min(lab::device_count(), 8); ++devices)
-    EXPECT_TRUE(sums_up(which.value, devices, n, n + static_cast<std::uint64_t>(devices)))
+    EXPECT_TRUE(sums_up(version.value, devices, n, n + static_cast<std::uint64_t>(devices)))
         << devices << " devices";
 }
 
@@ -263,7 +264,7 @@ TEST_P(EachStep, AreWithinTheirBoundAndHaveTheSameBitsOnAllDevices) {
     const floats arrays =
         lab::random_floats(static_cast<std::size_t>(devices) * n, seed, -1000, 3000);
     const auto exact = reference(devices, arrays);
-    const floats sums = all_reduce(which(), devices, arrays).sums;
+    const floats sums = all_reduce(version(), devices, arrays).sums;
     ASSERT_EQ(sums.size(), arrays.size());
     for (std::size_t i = 0; i < sums.size(); ++i) {
       ASSERT_NEAR(static_cast<double>(sums[i]), exact.sums[i % n],
@@ -277,29 +278,29 @@ TEST_P(EachStep, AreWithinTheirBoundAndHaveTheSameBitsOnAllDevices) {
 TEST_P(EachStep, TakesTheSameArraysInEveryRound) {
   for (int devices = 1; devices <= lab::device_count(); ++devices)
     for (const int rounds : {2, 3, 5})
-      EXPECT_TRUE(sums_up(which(), devices, 41, 5, rounds)) << devices << " devices, " << rounds;
+      EXPECT_TRUE(sums_up(version(), devices, 41, 5, rounds)) << devices << " devices, " << rounds;
 }
 
 TEST_P(EachStep, HasNoSumsOfNothing) {
   for (int devices = 1; devices <= lab::device_count(); ++devices)
-    EXPECT_EQ(all_reduce(which(), devices, {}).sums, floats{});
+    EXPECT_EQ(all_reduce(version(), devices, {}).sums, floats{});
 }
 
 TEST_P(EachStep, ForgetsThePreviousCall) {
   for (const std::size_t n : {300U, 5U, 300U})
-    EXPECT_TRUE(sums_up(which(), lab::device_count(), n, n));
+    EXPECT_TRUE(sums_up(version(), lab::device_count(), n, n));
 }
 
 TEST_P(EachStep, LeavesItsInputAlone) {
   const floats arrays = numbers_for(lab::device_count(), 33, 4), given = arrays;
-  all_reduce(which(), lab::device_count(), given, 2);
+  all_reduce(version(), lab::device_count(), given, 2);
   EXPECT_EQ(given, arrays);
 }
 
 TEST_P(EachStep, KeepsTheCurrentDevice) {
   for (int device = 0; device < lab::device_count(); ++device) {
     CUDA_CHECK(cudaSetDevice(device));
-    EXPECT_TRUE(sums_up(which(), lab::device_count(), 20, 6));
+    EXPECT_TRUE(sums_up(version(), lab::device_count(), 20, 6));
     int now = -1;
     CUDA_CHECK(cudaGetDevice(&now));
     EXPECT_EQ(now, device);
@@ -311,7 +312,7 @@ TEST_P(EachStep, SaysHowLongItTook) {
   const floats arrays = numbers_for(lab::device_count(), 1000, 7);
   for (const int rounds : {1, 4}) {
     const float milliseconds =
-        all_reduce(which(), lab::device_count(), arrays, rounds).milliseconds;
+        all_reduce(version(), lab::device_count(), arrays, rounds).milliseconds;
     EXPECT_GT(milliseconds, 0.0F);
     EXPECT_LT(milliseconds, 60'000.0F);
   }
@@ -320,16 +321,16 @@ TEST_P(EachStep, SaysHowLongItTook) {
 TEST_P(EachStep, RefusesWhatCannotBeSummedUp) {
   const int all = lab::device_count();
   const floats some(static_cast<std::size_t>(all) * 6);
-  EXPECT_THROW(all_reduce(which(), 0, some), lab::invalid_input);
-  EXPECT_THROW(all_reduce(which(), -1, some), lab::invalid_input);
-  EXPECT_THROW(all_reduce(which(), all + 1, {}), lab::invalid_input);
-  EXPECT_THROW(all_reduce(which(), all, some, 0), lab::invalid_input);
-  EXPECT_THROW(all_reduce(which(), all, some, -3), lab::invalid_input);
+  EXPECT_THROW(all_reduce(version(), 0, some), lab::invalid_input);
+  EXPECT_THROW(all_reduce(version(), -1, some), lab::invalid_input);
+  EXPECT_THROW(all_reduce(version(), all + 1, {}), lab::invalid_input);
+  EXPECT_THROW(all_reduce(version(), all, some, 0), lab::invalid_input);
+  EXPECT_THROW(all_reduce(version(), all, some, -3), lab::invalid_input);
   if (all > 1) {
-    EXPECT_THROW(all_reduce(which(), all, floats(some.size() + 1)), lab::invalid_input);
-    EXPECT_THROW(all_reduce(which(), all, floats(1)), lab::invalid_input);
+    EXPECT_THROW(all_reduce(version(), all, floats(some.size() + 1)), lab::invalid_input);
+    EXPECT_THROW(all_reduce(version(), all, floats(1)), lab::invalid_input);
   }
-  EXPECT_NO_THROW(all_reduce(which(), all, some));
+  EXPECT_NO_THROW(all_reduce(version(), all, some));
 }
 
 // --- the other collectives -----------------------------------------------------------------------
@@ -344,27 +345,27 @@ TEST_P(Collective, IsRightForEveryNumberOfDevicesAndEveryRoot) {
         // The root matters to broadcast only: one for each length will do. (Each call makes
         // communicators, which takes a GPU a second.)
         const auto count = static_cast<unsigned>(devices);
-        if (which() != collective::broadcast && static_cast<unsigned>(root) != times % count)
+        if (version() != collective::broadcast && static_cast<unsigned>(root) != times % count)
           continue;
-        EXPECT_TRUE(is_done(which(), devices, std::size_t{times} * count, root))
+        EXPECT_TRUE(is_done(version(), devices, std::size_t{times} * count, root))
             << devices << " devices, root " << root;
       }
 }
 
 TEST_P(Collective, TakesAnyLengthThatItCan) {
-  if (which() == collective::reduce_scatter) {
+  if (version() == collective::reduce_scatter) {
     for (int devices = 2; devices <= lab::device_count(); ++devices)
       for (const std::size_t n : {1U, 2U, 3U, 7U, 9U, 257U}) {
         const floats arrays = numbers_for(devices, n, 1);
         if (n % static_cast<std::size_t>(devices) != 0) {
-          EXPECT_THROW(communicate(which(), devices, arrays), lab::invalid_input) << devices;
+          EXPECT_THROW(communicate(version(), devices, arrays), lab::invalid_input) << devices;
         }
       }
   } else {
     for (const std::size_t n : {1U, 2U, 3U, 7U, 9U, 257U, 1021U})
-      EXPECT_TRUE(is_done(which(), lab::device_count(), n, lab::device_count() - 1));
+      EXPECT_TRUE(is_done(version(), lab::device_count(), n, lab::device_count() - 1));
   }
-  EXPECT_EQ(communicate(which(), lab::device_count(), {}), floats{});
+  EXPECT_EQ(communicate(version(), lab::device_count(), {}), floats{});
 }
 
 TEST_P(Collective, RefusesWhatCannotBe) {
@@ -372,13 +373,13 @@ TEST_P(Collective, RefusesWhatCannotBe) {
   const auto count = static_cast<std::size_t>(all);
   const floats some(count * count);
   for (const int root : {-1, all, all + 5})
-    EXPECT_THROW(communicate(which(), all, some, root), lab::invalid_input) << root;
-  EXPECT_THROW(communicate(which(), 0, some), lab::invalid_input);
-  EXPECT_THROW(communicate(which(), all + 1, {}), lab::invalid_input);
+    EXPECT_THROW(communicate(version(), all, some, root), lab::invalid_input) << root;
+  EXPECT_THROW(communicate(version(), 0, some), lab::invalid_input);
+  EXPECT_THROW(communicate(version(), all + 1, {}), lab::invalid_input);
   if (all > 1) {
-    EXPECT_THROW(communicate(which(), all, floats(count * count + 1)), lab::invalid_input);
+    EXPECT_THROW(communicate(version(), all, floats(count * count + 1)), lab::invalid_input);
   }
-  EXPECT_NO_THROW(communicate(which(), all, some));
+  EXPECT_NO_THROW(communicate(version(), all, some));
 }
 
 // --- the dot product -----------------------------------------------------------------------------
@@ -480,8 +481,8 @@ FAULT_TEST(ThreadPerRank, ReportsACallThatFailsInOneRankAndNobodyWaits) {
          "cudaEventQuery", "ncclAllReduce", "ncclCommGetAsyncError", "cudaMemcpy"});
 }
 FAULT_TEST(Collectives, ReportEveryCallThatFails) {
-  for (const auto& [which, name] : kCollectives)
-    expect_failures_reported([&, which = which] { return is_done(which, 2, 10, 1); });
+  for (const auto& [operation, name] : kCollectives)
+    expect_failures_reported([&, operation = operation] { return is_done(operation, 2, 10, 1); });
 }
 FAULT_TEST(DotProduct, ReportsEveryCallThatFails) {
   expect_failures_reported([&] { return multiplies(2, 100, 1); });
@@ -491,7 +492,7 @@ TEST_P(EachStep, IsRightAtTheProgramsSize) {
   expect_at_full_size([&] {
     const std::size_t n =
         lab::on_cpu_device() ? lab::nccl_sum::kDefaultSizeOnCpu : lab::nccl_sum::kDefaultSize;
-    return sums_up(which(), lab::on_cpu_device() ? 3 : lab::device_count(), n + 1, 9, 2);
+    return sums_up(version(), lab::on_cpu_device() ? 3 : lab::device_count(), n + 1, 9, 2);
   });
 }
 

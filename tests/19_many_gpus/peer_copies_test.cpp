@@ -53,8 +53,8 @@ using cpu_device::stream_policy;
 #endif
 
 #ifdef __CPU_DEVICE__
-const lab::testing::setting kFour("CPU_DEVICE_COUNT", "4",
-                                  lab::testing::setting::when::unless_given);
+const lab::testing::setting kFourDevices("CPU_DEVICE_COUNT", "4",
+                                         lab::testing::setting::when::unless_given);
 #endif
 
 using named_step = lab::testing::named<step>;
@@ -67,10 +67,10 @@ ints words_of(std::size_t n, std::uint64_t seed) {
   return lab::random_ints(n, seed, -1'000'000'000, 1'000'000'000);
 }
 
-::testing::AssertionResult arrives(step which, int from, int to, const ints& words, int copies = 1,
-                                   std::size_t piece = 100) {
-  const auto sent = send(which, from, to, words, copies, piece);
-  if (sent.way != expected_route(which, from, to))
+::testing::AssertionResult arrives(step version, int from, int to, const ints& words,
+                                   int copies = 1, std::size_t piece = 100) {
+  const auto sent = send(version, from, to, words, copies, piece);
+  if (sent.way != expected_route(version, from, to))
     return ::testing::AssertionFailure() << "from " << from << " to " << to << ": another route";
   return matches(lab::compare_exact(sent.arrived, words)) << " from " << from << " to " << to;
 }
@@ -109,12 +109,12 @@ REQUIRED_WORK(CopiesOrKernelsAsTheContractHasThem) {
   const ints words = words_of(5003, 1);
   constexpr std::size_t kCopies = 3, kPiece = 1000, kPieces = 6;
   const std::size_t all = kCopies * bytes_of(words);
-  for (const auto& [which, name] : kSteps)
+  for (const auto& [version, name] : kSteps)
     for (const auto& [from, to] : {std::pair{0, last_device()}, {last_device(), 0}, {0, 0}}) {
-      const auto done = work_of([&, which = which, from = from, to = to] {
-        return arrives(which, from, to, words, kCopies, kPiece);
+      const auto done = work_of([&, version = version, from = from, to = to] {
+        return arrives(version, from, to, words, kCopies, kPiece);
       });
-      const bool by_kernel = which == step::peer_kernel, in_pieces = which == step::in_pieces;
+      const bool by_kernel = version == step::peer_kernel, in_pieces = version == step::in_pieces;
       lab::testing::required what{
           .kernels = 0, .sent = bytes_of(words), .fetched = bytes_of(words)};
       if (by_kernel)
@@ -125,13 +125,13 @@ REQUIRED_WORK(CopiesOrKernelsAsTheContractHasThem) {
                 .fetched = bytes_of(words),
                 .reads = all,
                 .writes = all};
-      if (which == step::peer_copy) what.calls = {"cudaMemcpyPeerAsync"};
-      if (which == step::through_host || in_pieces) what.calls = {"cudaMemcpyAsync"};
+      if (version == step::peer_copy) what.calls = {"cudaMemcpyPeerAsync"};
+      if (version == step::through_host || in_pieces) what.calls = {"cudaMemcpyAsync"};
       EXPECT_TRUE(as_required(done, what)) << name;
       if (done.values && !*done.values) continue;  // said
-      EXPECT_EQ(done.bytes_copied(cudaMemcpyDeviceToDevice), which == step::peer_copy ? all : 0)
+      EXPECT_EQ(done.bytes_copied(cudaMemcpyDeviceToDevice), version == step::peer_copy ? all : 0)
           << name << ": bytes copied between devices";
-      const bool over_host = which == step::through_host || in_pieces;
+      const bool over_host = version == step::through_host || in_pieces;
       std::map<int, std::set<const void*>> streams;  // of each direction
       for (const auto kind : {cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost}) {
         EXPECT_EQ(done.bytes_copied(kind), bytes_of(words) + (over_host ? all : 0))
@@ -151,7 +151,7 @@ REQUIRED_WORK(CopiesOrKernelsAsTheContractHasThem) {
         EXPECT_NE(streams[cudaMemcpyHostToDevice], streams[cudaMemcpyDeviceToHost])
             << name << ": a stream for each direction";
       }
-      if (which == step::peer_copy) {
+      if (version == step::peer_copy) {
         EXPECT_EQ(done.calls.at("cudaMemcpyPeerAsync"), kCopies) << name;
       }
       if (by_kernel) {
@@ -160,17 +160,17 @@ REQUIRED_WORK(CopiesOrKernelsAsTheContractHasThem) {
       } else {
         EXPECT_TRUE(done.kernels.empty()) << name << ": it asks for copies";
       }
-      EXPECT_EQ(waits_between(done.sequence, by_kernel                  ? "cudaLaunchKernel"
-                                             : which == step::peer_copy ? "cudaMemcpyPeerAsync"
-                                                                        : "cudaMemcpyAsync"),
+      EXPECT_EQ(waits_between(done.sequence, by_kernel                    ? "cudaLaunchKernel"
+                                             : version == step::peer_copy ? "cudaMemcpyPeerAsync"
+                                                                          : "cudaMemcpyAsync"),
                 "")
           << name << ": the host need not wait between copies";
     }
-  for (const auto& [which, name] : kSteps) {
-    const auto at_size = [which = which](std::size_t n) {
-      return arrives(which, 0, last_device(), words_of(n, n));
+  for (const auto& [version, name] : kSteps) {
+    const auto at_size = [version = version](std::size_t n) {
+      return arrives(version, 0, last_device(), words_of(n, n));
     };
-    if (which == step::peer_kernel)
+    if (version == step::peer_kernel)
       EXPECT_TRUE(lab::testing::at_other_sizes(at_size)) << name;
     else
       EXPECT_TRUE(lab::testing::at_other_sizes(at_size, {.kernels = 0, .fetched = 1})) << name;
@@ -217,20 +217,20 @@ struct pieces_on_their_way {
 
 REQUIRED_WORK(NoPieceIsReadTooEarlyOrOverwrittenAndTwoAreOnTheirWay) {
   const ints words = words_of(1000, 1);
-  for (const auto& [which, name] : kSteps) {
-    if (which != step::through_host && which != step::in_pieces) continue;
+  for (const auto& [version, name] : kSteps) {
+    if (version != step::through_host && version != step::in_pieces) continue;
     pieces_on_their_way pieces;
     for (const auto policy :
          {stream_policy::deferred, stream_policy::newest_first, stream_policy::oldest_first}) {
       cpu_device::set_stream_policy(policy);
-      const auto done =
-          work_of([&, which = which] { return arrives(which, 0, last_device(), words, 3, 100); });
+      const auto done = work_of(
+          [&, version = version] { return arrives(version, 0, last_device(), words, 3, 100); });
       EXPECT_TRUE(as_required(done, {.kernels = 0, .calls = {"cudaMemcpyAsync"}})) << name;
       pieces.count(done.copies);
     }
     cpu_device::set_stream_policy(stream_policy::eager);
     EXPECT_EQ(pieces.least, 0) << name << ": a piece is read before it is there";
-    EXPECT_EQ(pieces.most, which == step::in_pieces ? 2 : 1)
+    EXPECT_EQ(pieces.most, version == step::in_pieces ? 2 : 1)
         << name << ": pieces in the host's memory at the same time";
   }
 }
@@ -250,10 +250,10 @@ INSTANTIATE_TEST_SUITE_P(Steps, Sizes,
                          lab::testing::by_step_and{"_n"});
 
 TEST_P(Sizes, ArriveFromEveryDeviceAtEveryDevice) {
-  const auto& [which, n] = GetParam();
-  for_each_pair([&, which = which.value, n = n](int from, int to) {
+  const auto& [version, n] = GetParam();
+  for_each_pair([&, version = version.value, n = n](int from, int to) {
     const int copies = 1 + 2 * ((from + 2 * to) % 3);  // 1, 3 or 5
-    EXPECT_TRUE(arrives(which, from, to, words_of(n, n + 7), copies)) << copies << " copies";
+    EXPECT_TRUE(arrives(version, from, to, words_of(n, n + 7), copies)) << copies << " copies";
   });
 }
 
@@ -263,18 +263,18 @@ INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps), lab::test
 TEST_P(EachStep, CopiesPiecesOfAnySize) {
   const ints words = words_of(1000, 3);
   for (const std::size_t piece : {1, 2, 3, 333, 334, 500, 999, 1000, 1001})
-    EXPECT_TRUE(arrives(which(), 0, last_device(), words, 2, piece)) << piece;
-  EXPECT_TRUE(arrives(which(), 0, last_device(), words, 2, ~std::size_t{0}));
+    EXPECT_TRUE(arrives(version(), 0, last_device(), words, 2, piece)) << piece;
+  EXPECT_TRUE(arrives(version(), 0, last_device(), words, 2, ~std::size_t{0}));
 }
 
 TEST_P(EachStep, ForgetsThePreviousCall) {
-  EXPECT_TRUE(arrives(which(), 0, last_device(), words_of(777, 1)));
-  EXPECT_TRUE(arrives(which(), 0, last_device(), words_of(777, 2)));
+  EXPECT_TRUE(arrives(version(), 0, last_device(), words_of(777, 1)));
+  EXPECT_TRUE(arrives(version(), 0, last_device(), words_of(777, 2)));
 }
 
 TEST_P(EachStep, ArrivesWithManyMoreWordsThanAGridHasThreads) {
   const ints words = words_of(1'000'003, 5);
-  EXPECT_TRUE(arrives(which(), last_device(), 0, words, 1, 300'000));
+  EXPECT_TRUE(arrives(version(), last_device(), 0, words, 1, 300'000));
 }
 
 TEST_P(EachStep, ArrivesAtTheProgramsSize) {
@@ -282,18 +282,18 @@ TEST_P(EachStep, ArrivesAtTheProgramsSize) {
     const std::size_t n = lab::on_cpu_device() ? kDefaultSize : 64 * kDefaultSize;
     const ints words = words_of(n, 1);
     for_each_pair(
-        [&](int from, int to) { EXPECT_TRUE(arrives(which(), from, to, words, 2, n / 16)); });
+        [&](int from, int to) { EXPECT_TRUE(arrives(version(), from, to, words, 2, n / 16)); });
   });
 }
 
 TEST_P(EachStep, SaysHowLongACopyTook) {
   const ints words = words_of(100'000, 1);
   for (const int copies : {1, 10}) {
-    const auto sent = send(which(), 0, last_device(), words, copies, 1000);
+    const auto sent = send(version(), 0, last_device(), words, copies, 1000);
     EXPECT_GT(sent.copy_ms, 0.0F);
     EXPECT_LT(sent.copy_ms, 10'000.0F);
   }
-  EXPECT_EQ(send(which(), 0, 0, {}, 1, 1).copy_ms, 0.0F);
+  EXPECT_EQ(send(version(), 0, 0, {}, 1, 1).copy_ms, 0.0F);
 }
 
 TEST_P(EachStep, RefusesDevicesThatAreNotThereAndNoCopiesAndNoPieces) {
@@ -302,7 +302,7 @@ TEST_P(EachStep, RefusesDevicesThatAreNotThereAndNoCopiesAndNoPieces) {
   for (const auto& [from, to] :
        {std::pair{-1, 0}, {0, -1}, {devices, 0}, {0, devices}, {devices, devices}}) {
     try {
-      send(which(), from, to, words, 1, 1);
+      send(version(), from, to, words, 1, 1);
       ADD_FAILURE() << "from " << from << " to " << to << " was accepted";
     } catch (const lab::invalid_input& refusal) {
       EXPECT_NE(std::string(refusal.what()).find("is device " + std::to_string(devices - 1)),
@@ -311,10 +311,10 @@ TEST_P(EachStep, RefusesDevicesThatAreNotThereAndNoCopiesAndNoPieces) {
     }
   }
   for (const int copies : {-1, 0, kMostCopies + 1})
-    EXPECT_THROW(send(which(), 0, 0, words, copies, 1), lab::invalid_input) << copies;
-  EXPECT_THROW(send(which(), 0, 0, words, 1, 0), lab::invalid_input);
-  EXPECT_THROW(send(which(), 0, 0, {}, 1, 0), lab::invalid_input);
-  EXPECT_TRUE(arrives(which(), 0, 0, words, kMostCopies));
+    EXPECT_THROW(send(version(), 0, 0, words, copies, 1), lab::invalid_input) << copies;
+  EXPECT_THROW(send(version(), 0, 0, words, 1, 0), lab::invalid_input);
+  EXPECT_THROW(send(version(), 0, 0, {}, 1, 0), lab::invalid_input);
+  EXPECT_TRUE(arrives(version(), 0, 0, words, kMostCopies));
 }
 
 // --- what a call leaves as it was ----------------------------------------------------------------
@@ -324,7 +324,7 @@ TEST_P(EachStep, KeepsTheCurrentDevice) {
   for (int device = 0; device < lab::device_count(); ++device) {
     const on_device here(device);
     for_each_pair([&](int from, int to) {
-      EXPECT_TRUE(arrives(which(), from, to, words));
+      EXPECT_TRUE(arrives(version(), from, to, words));
       EXPECT_EQ(current_device(), device);
     });
   }
@@ -341,7 +341,7 @@ bool could_access(int device, int other) {
 TEST_P(EachStep, EnablesNoAccessThatStays) {
   for_each_pair([&](int from, int to) {
     if (from == to) return;
-    EXPECT_TRUE(arrives(which(), from, to, words_of(300, 1)));
+    EXPECT_TRUE(arrives(version(), from, to, words_of(300, 1)));
     EXPECT_FALSE(could_access(to, from)) << "device " << to << " can still access " << from;
     EXPECT_FALSE(could_access(from, to)) << "device " << from << " can still access " << to;
   });
@@ -355,7 +355,7 @@ TEST_P(EachStep, KeepsTheAccessThatTheCallerHasEnabled) {
         const on_device here(device);
         ASSERT_EQ(cudaDeviceEnablePeerAccess(other, 0), cudaSuccess);
       }
-      EXPECT_TRUE(arrives(which(), from, to, words_of(300, 1)));
+      EXPECT_TRUE(arrives(version(), from, to, words_of(300, 1)));
       EXPECT_EQ(cudaGetLastError(), cudaSuccess) << "an error that is none was left";
       EXPECT_TRUE(could_access(device, other)) << "the caller's access was disabled";
       EXPECT_FALSE(could_access(other, device)) << "the other direction was never enabled";
@@ -364,16 +364,16 @@ TEST_P(EachStep, KeepsTheAccessThatTheCallerHasEnabled) {
 }
 
 /// send() from device 0 to the last one, for faults.
-[[maybe_unused]] ints sent_without_access(step which, const ints& words) {
+[[maybe_unused]] ints sent_without_access(step version, const ints& words) {
   static const int other = last_device();
   disable_access_between(other, 0);
-  return send(which, 0, other, words, 2, 100).arrived;
+  return send(version, 0, other, words, 2, 100).arrived;
 }
 
 FAULT_TEST_P(EachStep, ReportsEveryCallThatFails) {
   const ints words = words_of(250, 1);
-  expect_failures_reported([&] { return sent_without_access(which(), words); }, words);
-  (void)sent_without_access(which(), words);  // the last fault, too, may have left access behind
+  expect_failures_reported([&] { return sent_without_access(version(), words); }, words);
+  (void)sent_without_access(version(), words);  // the last fault, too, may have left access behind
 }
 
 #ifdef __CPU_DEVICE__

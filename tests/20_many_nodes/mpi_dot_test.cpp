@@ -48,9 +48,9 @@ constexpr named_step kSteps[] = {{step::reduce, "reduce"},
 const lab::testing::setting three_devices("CPU_DEVICE_COUNT", "3");
 
 /// Whether each rank that is to have the sum has exactly this one.
-::testing::AssertionResult is_exact(step which, const result& got, const vector& x, const vector& y,
-                                    int ranks) {
-  const std::size_t receivers = which == step::reduce ? 1 : static_cast<std::size_t>(ranks);
+::testing::AssertionResult is_exact(step version, const result& got, const vector& x,
+                                    const vector& y, int ranks) {
+  const std::size_t receivers = version == step::reduce ? 1 : static_cast<std::size_t>(ranks);
   if (got.sums.size() != receivers)
     return ::testing::AssertionFailure()
            << got.sums.size() << " ranks have a sum, and not " << receivers;
@@ -60,8 +60,8 @@ const lab::testing::setting three_devices("CPU_DEVICE_COUNT", "3");
                                            << ", and it is " << reference(x, y);
   return ::testing::AssertionSuccess();
 }
-::testing::AssertionResult is_exact(step which, const vector& x, const vector& y, int ranks) {
-  return is_exact(which, dot(which, x, y, ranks), x, y, ranks);
+::testing::AssertionResult is_exact(step version, const vector& x, const vector& y, int ranks) {
+  return is_exact(version, dot(version, x, y, ranks), x, y, ranks);
 }
 
 // --- who does the work ---------------------------------------------------------------------------
@@ -70,13 +70,13 @@ REQUIRED_WORK(AKernelOnEveryRankForItsPart) {
   constexpr int kRanks = 3;
   const vector x = whole_numbers(60'011, 1, -9, 14), y = whole_numbers(60'011, 2, -4, 5);
   const std::size_t bytes = 2 * bytes_of(x);
-  for (const auto& [which, name] : kSteps) {
-    const bool on_devices = which == step::device_buffers;
+  for (const auto& [version, name] : kSteps) {
+    const bool on_devices = version == step::device_buffers;
     bool staged = true;
-    const lab::testing::work done = work_of([&, which = which] {
-      const result got = dot(which, x, y, kRanks);
+    const lab::testing::work done = work_of([&, version = version] {
+      const result got = dot(version, x, y, kRanks);
       staged = got.staged;
-      return is_exact(which, got, x, y, kRanks);
+      return is_exact(version, got, x, y, kRanks);
     });
     // Where vectors are staged, the parts of all ranks but 0 go to the host and to a device again.
     // (Rank 0's own part may stay where it is.)
@@ -116,12 +116,12 @@ REQUIRED_WORK(AKernelOnEveryRankForItsPart) {
       if (k.reads > 0 && k.blocks > 1) {
         EXPECT_LE(k.reads, part) << name << ": a kernel for more than a part";
       }
-    if (which == step::reduce) {
+    if (version == step::reduce) {
       EXPECT_EQ(std::count(done.sequence.begin(), done.sequence.end(), "MPI_Allreduce"), 0)
           << name << ": every rank receives the sum, and only rank 0 should";
     }
-    EXPECT_TRUE(at_other_sizes([which = which](std::size_t n) {
-      return is_exact(which, whole_numbers(n, 1, 1, 4), whole_numbers(n, 2, 1, 4), 2);
+    EXPECT_TRUE(at_other_sizes([version = version](std::size_t n) {
+      return is_exact(version, whole_numbers(n, 1, 1, 4), whole_numbers(n, 2, 1, 4), 2);
     })) << name;
   }
 }
@@ -156,7 +156,7 @@ TEST(Cut, RefusesNoRanksAndTooMany) {
 class EachStep : public lab::testing::each_step<named_step> {
  protected:
   float sum(const vector& x, const vector& y) const {
-    return static_cast<float>(dot(which(), x, y, 3).sums.at(0));
+    return static_cast<float>(dot(version(), x, y, 3).sums.at(0));
   }
   // sum() rounds once more.
   double bound(const vector& x, const vector& y) const {
@@ -172,24 +172,24 @@ TEST_P(EachStep, IsExactOnAnyNumberOfRanks) {
   for (const int ranks : {1, 2, 3, 8})
     for (const std::size_t n : {0, 1, 2, 3, 5, 7, 8, 9, 255, 257, 1021, 33 * 1024 + 1}) {
       const vector x = whole_numbers(n, n + 1, -1, 1), y = whole_numbers(n, n + 2, 1, 1);
-      ASSERT_TRUE(is_exact(which(), x, y, ranks)) << n << " elements on " << ranks << " ranks";
+      ASSERT_TRUE(is_exact(version(), x, y, ranks)) << n << " elements on " << ranks << " ranks";
     }
 }
 
 TEST_P(EachStep, TakesEachVectorForItself) {
   const vector x = whole_numbers(1021, 5, -9, 14), y = whole_numbers(1021, 6, 1, 29);
-  EXPECT_TRUE(is_exact(which(), x, y, 8));
+  EXPECT_TRUE(is_exact(version(), x, y, 8));
   vector first(10), last(10);
   first[0] = last[9] = 3;  // the two ends, which no neighbour can stand in for
-  EXPECT_TRUE(is_exact(which(), first, vector(10, 5.0F), 8));
-  EXPECT_TRUE(is_exact(which(), vector(10, 5.0F), last, 8));
+  EXPECT_TRUE(is_exact(version(), first, vector(10, 5.0F), 8));
+  EXPECT_TRUE(is_exact(version(), vector(10, 5.0F), last, 8));
 }
 
 TEST_P(EachStep, GivesAllRanksTheSameBits) {
   const vector x = lab::random_floats(5003, 7, -1, 1), y = lab::random_floats(5003, 8, -100, 300);
   for (const int ranks : {3, 8}) {
-    const result got = dot(which(), x, y, ranks);
-    ASSERT_EQ(got.sums.size(), which() == step::reduce ? 1U : static_cast<std::size_t>(ranks));
+    const result got = dot(version(), x, y, ranks);
+    ASSERT_EQ(got.sums.size(), version() == step::reduce ? 1U : static_cast<std::size_t>(ranks));
     for (const double sum : got.sums) {
       EXPECT_EQ(sum, got.sums[0]) << "they differ by " << sum - got.sums[0]
                                   << ": have all ranks added in the same order?";
@@ -204,7 +204,7 @@ TEST_P(EachStep, GivesAllRanksTheSameBitsWhereTheOrderMatters) {
   const vector x{0x1p80F, 3, -0x1p80F, 5, 0x1p70F, 7, -0x1p70F, 9};
   for (const int ranks : {3, 8}) {
     const vector some(x.begin(), x.begin() + ranks), ones(some.size(), 1.0F);
-    const result got = dot(which(), some, ones, ranks);
+    const result got = dot(version(), some, ones, ranks);
     for (const double sum : got.sums)
       EXPECT_EQ(sum, got.sums[0]) << ranks << " ranks: have all of them added in the same order?";
   }
@@ -214,7 +214,7 @@ TEST_P(EachStep, AddsTheRanksSumsInDouble) {
   // 2^25 at rank 0 and a 1 at each of the others: in float, these would be lost.
   vector x(8, 1.0F);
   x[0] = 0x1p25F;
-  EXPECT_EQ(dot(which(), x, vector(8, 1.0F), 8).sums.at(0), 0x1p25 + 7);
+  EXPECT_EQ(dot(version(), x, vector(8, 1.0F), 8).sums.at(0), 0x1p25 + 7);
 }
 
 // --- devices -------------------------------------------------------------------------------------
@@ -225,14 +225,14 @@ TEST_P(EachStep, UsesTheDeviceOfItsLocalRank) {
   for (const int ranks : {1, 3, 8}) {
     std::vector<int> expected;
     for (int rank = 0; rank < ranks; ++rank) expected.push_back(rank % devices);
-    EXPECT_EQ(dot(which(), ones, ones, ranks).devices, expected) << ranks << " ranks";
+    EXPECT_EQ(dot(version(), ones, ones, ranks).devices, expected) << ranks << " ranks";
   }
 }
 
 TEST_P(EachStep, CountsLocalRanksOnEachNodeAnew) {
   const int devices = lab::device_count();
   const vector ones(100, 1.0F);
-  const result got = dot(which(), ones, ones, 5, 2);
+  const result got = dot(version(), ones, ones, 5, 2);
   EXPECT_EQ(got.sums.at(0), 100.0);
   std::vector<int> expected;
   for (int rank = 0; rank < 5; ++rank) expected.push_back(rank % 2 % devices);
@@ -241,22 +241,23 @@ TEST_P(EachStep, CountsLocalRanksOnEachNodeAnew) {
 
 TEST_P(EachStep, SaysWhetherDataIsStaged) {
   const vector ones(100, 1.0F);
-  if (which() != step::device_buffers) {
-    EXPECT_TRUE(dot(which(), ones, ones, 2).staged);
+  if (version() != step::device_buffers) {
+    EXPECT_TRUE(dot(version(), ones, ones, 2).staged);
   }
   if (lab::on_cpu_device()) {
-    EXPECT_TRUE(dot(which(), ones, ones, 2).staged) << "no MPI knows the memory of the CPU device";
+    EXPECT_TRUE(dot(version(), ones, ones, 2).staged)
+        << "no MPI knows the memory of the CPU device";
   }
 }
 
 TEST_P(EachStep, SaysHowLongItTook) {
   const vector ones(100'000, 1.0F);
-  const result got = dot(which(), ones, ones, 2);
+  const result got = dot(version(), ones, ones, 2);
   for (const float time : {got.scatter_ms, got.kernel_ms, got.reduce_ms}) {
     EXPECT_GT(time, 0.0F);
     EXPECT_LT(time, 20'000.0F);
   }
-  EXPECT_EQ(dot(which(), {}, {}, 2).kernel_ms, 0.0F);
+  EXPECT_EQ(dot(version(), {}, {}, 2).kernel_ms, 0.0F);
 }
 
 // --- refusals ------------------------------------------------------------------------------------
@@ -264,8 +265,8 @@ TEST_P(EachStep, SaysHowLongItTook) {
 TEST_P(EachStep, RefusesNumbersOfRanksThatCannotBe) {
   const vector ones(10, 1.0F);
   for (const int ranks : {0, -3, kMostRanks + 1})
-    EXPECT_THROW(dot(which(), ones, ones, ranks), lab::invalid_input);
-  EXPECT_THROW(dot(which(), ones, ones, 2, -1), lab::invalid_input);
+    EXPECT_THROW(dot(version(), ones, ones, ranks), lab::invalid_input);
+  EXPECT_THROW(dot(version(), ones, ones, 2, -1), lab::invalid_input);
 }
 
 }  // namespace
@@ -277,7 +278,8 @@ namespace {
 // Of several ranks, sum_tests.hpp has only a few calls fail.
 FAULT_TEST_P(EachStep, ReportsEveryCallOfASingleRankThatFails) {
   const lab::exact_vectors v = lab::make_exact_vectors(1000, 1);
-  lab::testing::expect_failures_reported([&] { return dot(which(), v.a, v.b, 1).sums; }, v.a, v.b);
+  lab::testing::expect_failures_reported([&] { return dot(version(), v.a, v.b, 1).sums; }, v.a,
+                                         v.b);
 }
 
 }  // namespace

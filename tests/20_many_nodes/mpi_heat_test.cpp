@@ -62,13 +62,13 @@ plate random_plate(int width, int height, std::uint64_t seed) {
   return p;
 }
 
-result run(step which, const plate& p, int steps, int ranks) {
-  return simulate(which, p.width, p.height, p.initial, p.heaters, steps, ranks);
+result run(step version, const plate& p, int steps, int ranks) {
+  return simulate(version, p.width, p.height, p.initial, p.heaters, steps, ranks);
 }
 
 /// Whether the bits are those of one process.
-::testing::AssertionResult is_right(step which, const plate& p, int steps, int ranks) {
-  return matches(lab::compare_exact(run(which, p, steps, ranks).cells,
+::testing::AssertionResult is_right(step version, const plate& p, int steps, int ranks) {
+  return matches(lab::compare_exact(run(version, p, steps, ranks).cells,
                                     reference(p.width, p.height, p.initial, p.heaters, steps)));
 }
 
@@ -116,10 +116,10 @@ REQUIRED_WORK(KernelsOnEveryRankAndOnlyBordersBetweenThem) {
   const std::size_t bytes = bytes_of(p.initial);
   // Each of the four parts has a border of 2 * (48 + 40) cells.
   const std::size_t borders = kRanks * kTimes * 2 * (48 + 40) * sizeof(float);
-  for (const auto& [which, name] : kSteps) {
-    const bool overlaps = which == step::overlap;
+  for (const auto& [version, name] : kSteps) {
+    const bool overlaps = version == step::overlap;
     const lab::testing::work done =
-        work_of([&, which = which] { return is_right(which, p, kTimes, kRanks); });
+        work_of([&, version = version] { return is_right(version, p, kTimes, kRanks); });
     EXPECT_TRUE(as_required(done, {.threads = 96 * 80 / kRanks / 8,
                                    .kernels = kRanks * kTimes,
                                    .sent = 2 * bytes + borders / 2,
@@ -154,8 +154,8 @@ REQUIRED_WORK(KernelsOnEveryRankAndOnlyBordersBetweenThem) {
                "for the borders: then nothing overlaps";
       }
     }
-    EXPECT_TRUE(at_other_sizes([which = which](int n) {
-      return is_right(which, random_plate(n, n + 1, 1), 3, 2);
+    EXPECT_TRUE(at_other_sizes([version = version](int n) {
+      return is_right(version, random_plate(n, n + 1, 1), 3, 2);
     })) << name;
   }
 }
@@ -218,7 +218,7 @@ TEST_P(EachStep, HasTheSameBitsOnAnyNumberOfRanks) {
           size{17, 16}, size{33, 31}, size{67, 35}, size{35, 66}}) {
       const plate p = random_plate(width, height, 1);
       for (const int steps : {1, 4})
-        ASSERT_TRUE(is_right(which(), p, steps, ranks))
+        ASSERT_TRUE(is_right(version(), p, steps, ranks))
             << width << " x " << height << " cells, " << steps << " time steps, " << ranks
             << " ranks";
     }
@@ -226,8 +226,8 @@ TEST_P(EachStep, HasTheSameBitsOnAnyNumberOfRanks) {
 
 TEST_P(EachStep, TakesManyTimeStepsEvenAndOdd) {
   const plate p = random_plate(19, 17, 2);
-  EXPECT_TRUE(is_right(which(), p, 60, 4));
-  EXPECT_TRUE(is_right(which(), p, 61, 6));
+  EXPECT_TRUE(is_right(version(), p, 60, 4));
+  EXPECT_TRUE(is_right(version(), p, 61, 6));
 }
 
 TEST_P(EachStep, SendsBordersThatNoBufferOfMpiHolds) {
@@ -236,28 +236,28 @@ TEST_P(EachStep, SendsBordersThatNoBufferOfMpiHolds) {
   // Borders of 1500 cells: columns, and rows.
   for (const auto& [width, height] : {std::pair(1501, 1500), std::pair(1500, 1501)})
     lab::testing::expect_at_full_size([&, &wide = width, &high = height] {
-      return is_right(which(), random_plate(wide, high, 3), 2, 2);
+      return is_right(version(), random_plate(wide, high, 3), 2, 2);
     });
 }
 
 TEST_P(EachStep, LeavesThePlateAloneInNoSteps) {
   const plate p = random_plate(9, 7, 5);
-  EXPECT_EQ(run(which(), p, 0, 4).cells, p.initial);
+  EXPECT_EQ(run(version(), p, 0, 4).cells, p.initial);
 }
 
 TEST_P(EachStep, CarriesHeatAcrossCorners) {
   // A single hot cell next to where four parts meet: after two steps it has reached all of them.
   plate p{8, 8, std::vector<float>(64), std::vector<float>(64)};
   p.initial[3 * 8 + 3] = 1024;
-  const result got = run(which(), p, 2, 4);
+  const result got = run(version(), p, 2, 4);
   EXPECT_EQ(got.grid, (process_grid{2, 2}));
   EXPECT_EQ(got.cells[4 * 8 + 4], 128.0F);
-  EXPECT_TRUE(is_right(which(), p, 7, 4));
+  EXPECT_TRUE(is_right(version(), p, 7, 4));
 }
 
 TEST_P(EachStep, SaysWhichGridAndHowLongItTook) {
   const plate p = random_plate(64, 48, 6);
-  const result got = run(which(), p, 5, 6);
+  const result got = run(version(), p, 5, 6);
   EXPECT_EQ(got.grid, choose_grid(64, 48, 6));
   EXPECT_GT(got.total_ms, 0.0F);
   EXPECT_LT(got.total_ms, 20'000.0F);
@@ -268,14 +268,14 @@ TEST_P(EachStep, SaysWhichGridAndHowLongItTook) {
 TEST_P(EachStep, IsRightAtTheProgramsSize) {
   using namespace lab::mpi_heat;
   lab::testing::expect_at_full_size([&] {
-    return is_right(which(), random_plate(kDefaultWidth, kDefaultHeight, 7), kDefaultSteps,
+    return is_right(version(), random_plate(kDefaultWidth, kDefaultHeight, 7), kDefaultSteps,
                     kDefaultRanks);
   });
 }
 
 TEST_P(EachStep, ForgetsThePreviousCall) {
   const plate large = random_plate(40, 30, 8), small = random_plate(5, 4, 9);
-  for (const plate* p : {&large, &small, &large}) EXPECT_TRUE(is_right(which(), *p, 3, 4));
+  for (const plate* p : {&large, &small, &large}) EXPECT_TRUE(is_right(version(), *p, 3, 4));
 }
 
 TEST_P(EachStep, ReportsWithinSecondsWhichRankHasDied) {
@@ -283,41 +283,41 @@ TEST_P(EachStep, ReportsWithinSecondsWhichRankHasDied) {
   const auto begin = std::chrono::steady_clock::now();
   std::string sentence;
   try {
-    (void)simulate(which(), p.width, p.height, p.initial, p.heaters, 4, 4, 2);
+    (void)simulate(version(), p.width, p.height, p.initial, p.heaters, 4, 4, 2);
   } catch (const std::exception& error) {
     sentence = error.what();
   }
   const auto took = std::chrono::steady_clock::now() - begin;
   EXPECT_NE(sentence.find("rank 2 of 4 was ended by SIGKILL"), std::string::npos) << sentence;
   EXPECT_LT(std::chrono::duration<double>(took).count(), 10.0);
-  EXPECT_TRUE(is_right(which(), p, 4, 4)) << "afterwards";
+  EXPECT_TRUE(is_right(version(), p, 4, 4)) << "afterwards";
 }
 
 // --- refusals ------------------------------------------------------------------------------------
 
 TEST_P(EachStep, RefusesWhatCannotBeSimulated) {
   const std::vector<float> none, ten(10), eleven(11);
-  EXPECT_THROW(simulate(which(), 0, 5, none, none, 1, 1), lab::invalid_input);
-  EXPECT_THROW(simulate(which(), 5, -2, none, none, 1, 1), lab::invalid_input);
-  EXPECT_THROW(simulate(which(), 5, 2, eleven, ten, 1, 1), lab::invalid_input);
-  EXPECT_THROW(simulate(which(), 5, 2, ten, eleven, 1, 1), lab::invalid_input);
-  EXPECT_THROW(simulate(which(), 5, 2, ten, none, 1, 1), lab::invalid_input);
-  EXPECT_THROW(simulate(which(), 5, 2, ten, ten, -1, 1), lab::invalid_input);
-  EXPECT_THROW(simulate(which(), 5, 2, ten, ten, 1, 0), lab::invalid_input);
-  EXPECT_THROW(simulate(which(), 5, 2, ten, ten, 1, kMostRanks + 1), lab::invalid_input);
+  EXPECT_THROW(simulate(version(), 0, 5, none, none, 1, 1), lab::invalid_input);
+  EXPECT_THROW(simulate(version(), 5, -2, none, none, 1, 1), lab::invalid_input);
+  EXPECT_THROW(simulate(version(), 5, 2, eleven, ten, 1, 1), lab::invalid_input);
+  EXPECT_THROW(simulate(version(), 5, 2, ten, eleven, 1, 1), lab::invalid_input);
+  EXPECT_THROW(simulate(version(), 5, 2, ten, none, 1, 1), lab::invalid_input);
+  EXPECT_THROW(simulate(version(), 5, 2, ten, ten, -1, 1), lab::invalid_input);
+  EXPECT_THROW(simulate(version(), 5, 2, ten, ten, 1, 0), lab::invalid_input);
+  EXPECT_THROW(simulate(version(), 5, 2, ten, ten, 1, kMostRanks + 1), lab::invalid_input);
   const float beyond = std::nextafter(lab::mpi_heat::kHottest, std::numeric_limits<float>::max());
   for (const float bad : {std::numeric_limits<float>::quiet_NaN(), beyond, -beyond}) {
     std::vector<float> cells = ten;
     cells[9] = bad;
-    EXPECT_THROW(simulate(which(), 5, 2, cells, ten, 1, 1), lab::invalid_input) << bad;
-    EXPECT_THROW(simulate(which(), 5, 2, ten, cells, 1, 1), lab::invalid_input) << bad;
+    EXPECT_THROW(simulate(version(), 5, 2, cells, ten, 1, 1), lab::invalid_input) << bad;
+    EXPECT_THROW(simulate(version(), 5, 2, ten, cells, 1, 1), lab::invalid_input) << bad;
   }
 }
 
 FAULT_TEST_P(EachStep, ReportsEveryCallThatFails) {
   const plate p = random_plate(17, 5, 1);
   for (const int ranks : {1, 4})
-    lab::testing::expect_failures_reported([&] { return run(which(), p, 2, ranks).cells; },
+    lab::testing::expect_failures_reported([&] { return run(version(), p, 2, ranks).cells; },
                                            p.initial, p.heaters);
 }
 

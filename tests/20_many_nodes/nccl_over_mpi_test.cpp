@@ -47,9 +47,9 @@ bool fits(int ranks, int ranks_per_node = 0) {
   const std::vector<double> expected = reference(vectors, ranks);
   return matches(lab::compare_exact(got.sums, vector(expected.begin(), expected.end())));
 }
-::testing::AssertionResult is_exact(step which, const vector& vectors, int ranks,
+::testing::AssertionResult is_exact(step version, const vector& vectors, int ranks,
                                     int ranks_per_node = 0) {
-  return is_exact(sum(which, vectors, ranks, ranks_per_node), vectors, ranks);
+  return is_exact(sum(version, vectors, ranks, ranks_per_node), vectors, ranks);
 }
 /// Vectors of n whole numbers for each rank, all different.
 vector numbers(std::size_t n, int ranks, std::uint64_t seed) {
@@ -62,18 +62,18 @@ REQUIRED_WORK(NoVectorGoesThroughTheHostUnlessMpiNeedsIt) {
   constexpr int kRanks = 4;
   constexpr std::size_t n = 3000, bytes = n * sizeof(float);
   const vector vectors = numbers(n, kRanks, 1);
-  for (const auto& [which, name] : kSteps)
+  for (const auto& [version, name] : kSteps)
     for (const int per_node : {0, 2, 3}) {
-      if (which == step::nccl && per_node != 0) continue;
+      if (version == step::nccl && per_node != 0) continue;
       const auto done = lab::testing::work_of(
-          [&, which = which] { return is_exact(which, vectors, kRanks, per_node); });
+          [&, version = version] { return is_exact(version, vectors, kRanks, per_node); });
       lab::testing::required what{.kernels = 0};
-      if (which != step::mpi) what.calls = {"ncclAllReduce|ncclReduce|ncclReduceScatter"};
+      if (version != step::mpi) what.calls = {"ncclAllReduce|ncclReduce|ncclReduceScatter"};
       EXPECT_TRUE(as_required(done, what)) << name << " " << per_node;
       // Each rank brings its vector to the device and the sum back. Those that MPI adds up take
       // the way once more.
       const std::size_t nodes = per_node == 0 ? 1 : 2;
-      const std::size_t by_mpi = which == step::mpi ? kRanks : which == step::nccl ? 0 : nodes;
+      const std::size_t by_mpi = version == step::mpi ? kRanks : version == step::nccl ? 0 : nodes;
       const std::size_t copied = (kRanks + by_mpi) * bytes;
       EXPECT_EQ(done.bytes_copied(cudaMemcpyHostToDevice), copied) << name << " " << per_node;
       EXPECT_EQ(done.bytes_copied(cudaMemcpyDeviceToHost), copied) << name << " " << per_node;
@@ -89,7 +89,7 @@ TEST_P(EachStep, IsExactOnAnyNumberOfRanks) {
   for (const int ranks : {1, 2, 3, 8}) {
     if (!fits(ranks)) continue;
     for (const std::size_t n : {0, 1, 31, 33, 1021})
-      EXPECT_TRUE(is_exact(which(), numbers(n, ranks, n + 1), ranks))
+      EXPECT_TRUE(is_exact(version(), numbers(n, ranks, n + 1), ranks))
           << n << " elements on " << ranks << " ranks";
   }
 }
@@ -100,19 +100,19 @@ TEST_P(EachStep, CountsEachRankOnce) {
     if (!fits(ranks)) continue;
     vector vectors(static_cast<std::size_t>(ranks) * 7);
     for (std::size_t k = 0; k < vectors.size(); ++k) vectors[k] = static_cast<float>(1 << (k / 7));
-    const result got = sum(which(), vectors, ranks);
+    const result got = sum(version(), vectors, ranks);
     ASSERT_EQ(got.sums.size(), vectors.size());
     for (const float each : got.sums) ASSERT_EQ(each, static_cast<float>((1 << ranks) - 1));
   }
 }
 
 TEST_P(EachStep, AddsUpNodesOfAnySize) {
-  if (which() == step::nccl) GTEST_SKIP() << "which has no nodes";
+  if (version() == step::nccl) GTEST_SKIP() << "which has no nodes";
   // Full nodes, a last one with fewer ranks (one, and two that begin with an odd number), and one
   // rank each. Four jobs stay for the next call: more would be started anew each time.
   for (const auto& [ranks, per_node] : {std::pair{4, 2}, {5, 2}, {5, 3}, {3, 1}}) {
     if (!fits(ranks, per_node)) continue;
-    EXPECT_TRUE(is_exact(which(), numbers(257, ranks, 3), ranks, per_node))
+    EXPECT_TRUE(is_exact(version(), numbers(257, ranks, 3), ranks, per_node))
         << ranks << " ranks on nodes of " << per_node;
   }
 }
@@ -120,7 +120,7 @@ TEST_P(EachStep, AddsUpNodesOfAnySize) {
 TEST_P(EachStep, GivesAllRanksTheSameBits) {
   const int ranks = fits(3) ? 3 : 1;
   const vector vectors = lab::random_floats(3 * 1021, 7, -1, 100);
-  const result got = sum(which(), vectors, ranks);
+  const result got = sum(version(), vectors, ranks);
   const std::size_t n = vectors.size() / static_cast<std::size_t>(ranks);
   ASSERT_EQ(got.sums.size(), vectors.size());
   for (std::size_t k = 0; k < vectors.size(); ++k)
@@ -134,28 +134,28 @@ TEST_P(EachStep, GivesAllRanksTheSameBits) {
 TEST_P(EachStep, SendsMuch) {
   // More than one message of any library.
   const int ranks = fits(2) ? 2 : 1;
-  EXPECT_TRUE(is_exact(which(), numbers(700'001, ranks, 9), ranks));
+  EXPECT_TRUE(is_exact(version(), numbers(700'001, ranks, 9), ranks));
 }
 
 TEST_P(EachStep, UsesTheDeviceOfItsLocalRank) {
   if (fits(3)) {
-    EXPECT_EQ(sum(which(), vector(30, 1.0F), 3).devices, (std::vector{0, 1, 2}));
+    EXPECT_EQ(sum(version(), vector(30, 1.0F), 3).devices, (std::vector{0, 1, 2}));
   }
-  if (which() == step::nccl) return;
+  if (version() == step::nccl) return;
   if (fits(5, 2)) {
-    EXPECT_EQ(sum(which(), vector(30, 1.0F), 5, 2).devices, (std::vector{0, 1, 0, 1, 0}));
+    EXPECT_EQ(sum(version(), vector(30, 1.0F), 5, 2).devices, (std::vector{0, 1, 0, 1, 0}));
   }
-  EXPECT_EQ(sum(which(), vector(30, 1.0F), 3, 1).devices, (std::vector{0, 0, 0}));
+  EXPECT_EQ(sum(version(), vector(30, 1.0F), 3, 1).devices, (std::vector{0, 0, 0}));
 }
 
 TEST_P(EachStep, MakesNewCommunicatorsInEachCall) {
   const int ranks = fits(2) ? 2 : 1;
   for (const std::size_t n : {1000, 3, 1000})
-    EXPECT_TRUE(is_exact(which(), numbers(n, ranks, n), ranks));
+    EXPECT_TRUE(is_exact(version(), numbers(n, ranks, n), ranks));
 }
 
 TEST_P(EachStep, SaysHowLongItTook) {
-  const result got = sum(which(), vector(100, 1.0F), 1);
+  const result got = sum(version(), vector(100, 1.0F), 1);
   for (const float time : {got.setup_ms, got.sum_ms}) {
     EXPECT_GT(time, 0.0F);
     EXPECT_LT(time, 60'000.0F);
@@ -164,24 +164,24 @@ TEST_P(EachStep, SaysHowLongItTook) {
 
 TEST_P(EachStep, RefusesWhatCannotBe) {
   for (const int ranks : {0, -2, kMostRanks + 1})
-    EXPECT_THROW(sum(which(), vector(64, 1.0F), ranks), lab::invalid_input) << ranks;
-  EXPECT_THROW(sum(which(), vector(7, 1.0F), 2), lab::invalid_input);
-  EXPECT_THROW(sum(which(), vector(8, 1.0F), 2, -1), lab::invalid_input);
-  if (which() == step::nccl) {
-    EXPECT_THROW(sum(which(), vector(8, 1.0F), 2, 1), lab::invalid_input);
-    EXPECT_THROW(sum(which(), vector(9, 1.0F), 3, 2), lab::invalid_input);
+    EXPECT_THROW(sum(version(), vector(64, 1.0F), ranks), lab::invalid_input) << ranks;
+  EXPECT_THROW(sum(version(), vector(7, 1.0F), 2), lab::invalid_input);
+  EXPECT_THROW(sum(version(), vector(8, 1.0F), 2, -1), lab::invalid_input);
+  if (version() == step::nccl) {
+    EXPECT_THROW(sum(version(), vector(8, 1.0F), 2, 1), lab::invalid_input);
+    EXPECT_THROW(sum(version(), vector(9, 1.0F), 3, 2), lab::invalid_input);
   }
   if (!lab::on_cpu_device()) {
     const int too_many = lab::device_count() + 1;
-    EXPECT_THROW(sum(which(), vector(static_cast<std::size_t>(too_many)), too_many),
+    EXPECT_THROW(sum(version(), vector(static_cast<std::size_t>(too_many)), too_many),
                  lab::not_possible);
   }
-  EXPECT_TRUE(is_exact(which(), numbers(8, 1, 1), 1)) << "and it works again";
+  EXPECT_TRUE(is_exact(version(), numbers(8, 1, 1), 1)) << "and it works again";
 }
 
 FAULT_TEST_P(EachStep, ReportsEveryCallThatFails) {
   const vector vectors = numbers(100, 2, 3);
-  lab::testing::expect_failures_reported([&] { return is_exact(which(), vectors, 2); }, vectors);
+  lab::testing::expect_failures_reported([&] { return is_exact(version(), vectors, 2); }, vectors);
 }
 
 TEST_P(EachStep, AddsUpAtTheProgramsSize) {
@@ -189,7 +189,7 @@ TEST_P(EachStep, AddsUpAtTheProgramsSize) {
     const std::size_t n = lab::on_cpu_device() ? lab::nccl_over_mpi::kDefaultSizeOnCpu
                                                : lab::nccl_over_mpi::kDefaultSize;
     const int ranks = fits(2) ? 2 : 1;
-    return is_exact(which(), numbers(n, ranks, 5), ranks);
+    return is_exact(version(), numbers(n, ranks, 5), ranks);
   });
 }
 

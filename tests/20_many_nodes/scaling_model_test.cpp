@@ -178,14 +178,14 @@ TEST(Speedups, CompareWithTheFewestRanksWhereverTheyStand) {
 }
 
 TEST(Speedups, RefuseWhatCannotBeCompared) {
-  for (const scaling which : {scaling::strong, scaling::weak}) {
-    EXPECT_THROW(speedups(which, {}), lab::invalid_input);
-    EXPECT_THROW(speedups(which, std::vector{took(0, 1)}), lab::invalid_input);
-    EXPECT_THROW(speedups(which, std::vector{took(1, 1), took(2, 0)}), lab::invalid_input);
-    EXPECT_THROW(speedups(which, std::vector{took(1, 1), took(2, -1)}), lab::invalid_input);
-    EXPECT_THROW(speedups(which, std::vector{took(1, 1), took(2, std::nan(""))}),
+  for (const scaling kind : {scaling::strong, scaling::weak}) {
+    EXPECT_THROW(speedups(kind, {}), lab::invalid_input);
+    EXPECT_THROW(speedups(kind, std::vector{took(0, 1)}), lab::invalid_input);
+    EXPECT_THROW(speedups(kind, std::vector{took(1, 1), took(2, 0)}), lab::invalid_input);
+    EXPECT_THROW(speedups(kind, std::vector{took(1, 1), took(2, -1)}), lab::invalid_input);
+    EXPECT_THROW(speedups(kind, std::vector{took(1, 1), took(2, std::nan(""))}),
                  lab::invalid_input);
-    EXPECT_THROW(speedups(which, std::vector{took(2, 1), took(1, 2), took(2, 1)}),
+    EXPECT_THROW(speedups(kind, std::vector{took(2, 1), took(1, 2), took(2, 1)}),
                  lab::invalid_input);
   }
 }

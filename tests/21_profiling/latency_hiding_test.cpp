@@ -46,17 +46,17 @@ using named_step = lab::testing::named<step>;
 constexpr named_step kSteps[] = {
     {step::one, "one"}, {step::two, "two"}, {step::four, "four"}, {step::eight, "eight"}};
 
-::testing::AssertionResult has_sum(step which, const words& values, const launch_shape& shape) {
-  const std::uint32_t got = sum(which, values, shape).value, expected = reference_sum(values);
+::testing::AssertionResult has_sum(step version, const words& values, const launch_shape& shape) {
+  const std::uint32_t got = sum(version, values, shape).value, expected = reference_sum(values);
   if (got == expected) return ::testing::AssertionSuccess();
   return ::testing::AssertionFailure()
          << "the sum of " << values.size() << " values by " << shape.blocks << " blocks of "
          << shape.threads << " threads: got " << got << ", expected " << expected;
 }
 
-::testing::AssertionResult is_advanced(step which, const floats& values, unsigned rounds,
+::testing::AssertionResult is_advanced(step version, const floats& values, unsigned rounds,
                                        const launch_shape& shape) {
-  return matches(lab::compare_exact(advance(which, values, rounds, shape).values,
+  return matches(lab::compare_exact(advance(version, values, rounds, shape).values,
                                     reference_advance(values, rounds)));
 }
 
@@ -82,9 +82,10 @@ void expect_shape(const lab::testing::work& done, const launch_shape& shape, con
 REQUIRED_WORK(OneKernelOfTheShapeThatReadsEachElementOnce) {
   const words values = random_words(5000, 1);
   const floats some = numbers(5000, 2);
-  for (const auto& [which, name] : kSteps) {
+  for (const auto& [version, name] : kSteps) {
     for (const launch_shape& shape : {launch_shape{2, 64}, launch_shape{5, 32}}) {
-      const auto added = work_of([&, which = which] { return has_sum(which, values, shape); });
+      const auto added =
+          work_of([&, version = version] { return has_sum(version, values, shape); });
       EXPECT_TRUE(as_required(added, {.threads = 128,
                                       .blocks = 2,
                                       .sent = bytes_of(values),
@@ -95,7 +96,7 @@ REQUIRED_WORK(OneKernelOfTheShapeThatReadsEachElementOnce) {
           << name;
       expect_shape(added, shape, name);
       const auto chains =
-          work_of([&, which = which] { return is_advanced(which, some, 3, shape); });
+          work_of([&, version = version] { return is_advanced(version, some, 3, shape); });
       EXPECT_TRUE(as_required(chains, {.threads = 128,
                                        .blocks = 2,
                                        .sent = bytes_of(some),
@@ -109,7 +110,7 @@ REQUIRED_WORK(OneKernelOfTheShapeThatReadsEachElementOnce) {
       // What goes through the rounds together has been loaded before any of it is stored. (Of a sum
       // that cannot be seen: what a load brings is used in registers.)
       if (chains.watched && chains.kernels.size() == 1) {
-        EXPECT_GE(chains.kernels[0].loads_ahead, in_flight(which))
+        EXPECT_GE(chains.kernels[0].loads_ahead, in_flight(version))
             << name << ": no thread has so many elements at a time";
       }
       std::uint64_t written = 0;
@@ -120,24 +121,24 @@ REQUIRED_WORK(OneKernelOfTheShapeThatReadsEachElementOnce) {
         if (done->watched && done->kernels.size() == 1) {
           const auto& k = done->kernels[0];
           const std::uint64_t mean = 2 * some.size() / k.all_threads();
-          EXPECT_LE(k.busiest, mean + 2 * in_flight(which) + 2)
+          EXPECT_LE(k.busiest, mean + 2 * in_flight(version) + 2)
               << name << ": one thread does more than its share";
         }
     }
     const words ten = random_words(10, 3);
-    expect_shape(work_of([&, which = which] {
-                   return has_sum(which, ten, {5, 64});
+    expect_shape(work_of([&, version = version] {
+                   return has_sum(version, ten, {5, 64});
                  }),
                  {5, 64},
                  name);  // also where most of the threads have nothing to do
     EXPECT_TRUE(at_other_sizes(
-        [which = which](std::size_t n) {
-          return has_sum(which, random_words(n, 1), {2, 32});
+        [version = version](std::size_t n) {
+          return has_sum(version, random_words(n, 1), {2, 32});
         },
         {.threads = 1, .writes = 1}))
         << name;
-    EXPECT_TRUE(at_other_sizes([which = which](std::size_t n) {
-      return is_advanced(which, numbers(n, 1), 3, {2, 32});
+    EXPECT_TRUE(at_other_sizes([version = version](std::size_t n) {
+      return is_advanced(version, numbers(n, 1), 3, {2, 32});
     })) << name;
   }
 }
@@ -178,20 +179,20 @@ constexpr case_of_shape kShapes[] = {{{1, 32}}, {{1, 64}},  {{3, 32}},
 
 class EachShape : public ::testing::TestWithParam<std::tuple<named_step, case_of_shape>> {
  protected:
-  step which() const { return std::get<0>(GetParam()).value; }
+  step version() const { return std::get<0>(GetParam()).value; }
   launch_shape shape() const { return std::get<1>(GetParam()).shape; }
   /// Around nothing, a warp, the grid, and in_flight() times the grid; a prime.
   std::vector<std::size_t> sizes() const {
     const std::size_t grid = std::size_t{shape().blocks} * shape().threads;
-    const std::size_t all = grid * in_flight(which());
+    const std::size_t all = grid * in_flight(version());
     return {0,       1,   31,      32,      33,          grid - 1,           grid, grid + 1,
             all - 1, all, all + 1, 2 * all, 3 * all - 1, 3 * all + grid + 5, 1021};
   }
 };
 /// four_2x96
 std::string name_of(const ::testing::TestParamInfo<std::tuple<named_step, case_of_shape>>& test) {
-  const auto& [which, c] = test.param;
-  return std::string(which.name) + "_" + std::to_string(c.shape.blocks) + "x" +
+  const auto& [version, c] = test.param;
+  return std::string(version.name) + "_" + std::to_string(c.shape.blocks) + "x" +
          std::to_string(c.shape.threads);
 }
 INSTANTIATE_TEST_SUITE_P(Steps, EachShape,
@@ -201,12 +202,12 @@ INSTANTIATE_TEST_SUITE_P(Steps, EachShape,
 
 TEST_P(EachShape, AddsUpAllValues) {
   for (const std::size_t n : sizes())
-    EXPECT_TRUE(has_sum(which(), random_words(n, n + 1), shape()));
+    EXPECT_TRUE(has_sum(version(), random_words(n, n + 1), shape()));
 }
 
 TEST_P(EachShape, TakesAllElementsThroughAllRounds) {
   for (const std::size_t n : sizes())
-    EXPECT_TRUE(is_advanced(which(), numbers(n, n + 1), 3, shape())) << n << " elements";
+    EXPECT_TRUE(is_advanced(version(), numbers(n, n + 1), 3, shape())) << n << " elements";
 }
 
 using EachStep = lab::testing::each_step<named_step>;
@@ -216,7 +217,7 @@ TEST_P(EachStep, CountsEachValueOnce) {
   // Value i is 2^(i mod 32): a sum shows what was left out, and what was added twice.
   words values(777);
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = 1U << (i % 32);
-  EXPECT_TRUE(has_sum(which(), values, {2, 32}));
+  EXPECT_TRUE(has_sum(version(), values, {2, 32}));
 }
 
 TEST_P(EachStep, TakesAnyNumberOfRounds) {
@@ -224,19 +225,19 @@ TEST_P(EachStep, TakesAnyNumberOfRounds) {
   floats values = numbers(300, 4);
   values[130] = 0x1.8p+45F;
   for (const unsigned rounds : {0U, 1U, 2U, 15U, 16U, 17U, 31U, 33U, 101U})
-    EXPECT_TRUE(is_advanced(which(), values, rounds, {1, 32})) << rounds << " rounds";
+    EXPECT_TRUE(is_advanced(version(), values, rounds, {1, 32})) << rounds << " rounds";
 }
 
 TEST_P(EachStep, ForgetsThePreviousCall) {
   for (const std::size_t n : {777, 30, 778}) {
-    EXPECT_TRUE(has_sum(which(), random_words(n, n), {3, 64}));
-    EXPECT_TRUE(is_advanced(which(), numbers(n, n), 5, {3, 64}));
+    EXPECT_TRUE(has_sum(version(), random_words(n, n), {3, 64}));
+    EXPECT_TRUE(is_advanced(version(), numbers(n, n), 5, {3, 64}));
   }
 }
 
 TEST_P(EachStep, SaysHowLongItTook) {
-  EXPECT_GT(sum(which(), random_words(5000, 5), {2, 64}).kernel_ms, 0.0F);
-  EXPECT_GT(advance(which(), numbers(5000, 5), 2, {2, 64}).kernel_ms, 0.0F);
+  EXPECT_GT(sum(version(), random_words(5000, 5), {2, 64}).kernel_ms, 0.0F);
+  EXPECT_GT(advance(version(), numbers(5000, 5), 2, {2, 64}).kernel_ms, 0.0F);
 }
 
 TEST_P(EachStep, RefusesShapesThatCannotBe) {
@@ -246,21 +247,23 @@ TEST_P(EachStep, RefusesShapesThatCannotBe) {
   for (const launch_shape& bad :
        {launch_shape{0, 32}, launch_shape{1, 0}, launch_shape{1, 31}, launch_shape{1, 33},
         launch_shape{1, most + 32}, launch_shape{0x8000'0000U, 32}}) {
-    EXPECT_THROW(sum(which(), values, bad), lab::invalid_input);
-    EXPECT_THROW(sum(which(), {}, bad), lab::invalid_input);
-    EXPECT_THROW(advance(which(), some, 1, bad), lab::invalid_input);
+    EXPECT_THROW(sum(version(), values, bad), lab::invalid_input);
+    EXPECT_THROW(sum(version(), {}, bad), lab::invalid_input);
+    EXPECT_THROW(advance(version(), some, 1, bad), lab::invalid_input);
   }
 }
 
 FAULT_TEST_P(EachStep, ReportsEveryCallThatFails) {
   const words values = random_words(333, 6);
-  expect_failures_reported([&] { return has_sum(which(), values, {2, 32}); }, values);
+  expect_failures_reported([&] { return has_sum(version(), values, {2, 32}); }, values);
   const floats some = numbers(333, 7);
-  expect_failures_reported([&] { return is_advanced(which(), some, 3, {2, 32}); }, some);
+  expect_failures_reported([&] { return is_advanced(version(), some, 3, {2, 32}); }, some);
 }
 
 TEST_P(EachStep, IsRightAtTheProgramsSize) {
-  expect_at_full_size([&] { return has_sum(which(), random_words(kDefaultSize, 8), {64, 1024}); });
+  expect_at_full_size([&] {
+    return has_sum(version(), random_words(kDefaultSize, 8), {64, 1024});
+  });
 }
 
 // --- the chase -----------------------------------------------------------------------------------

@@ -71,10 +71,10 @@ ints numbers(std::size_t n, std::uint64_t seed) {
   return lab::random_ints(n, seed, -1'000'000, 2'000'000);
 }
 
-::testing::AssertionResult is_right(step which, std::size_t n, std::size_t chunk,
+::testing::AssertionResult is_right(step version, std::size_t n, std::size_t chunk,
                                     std::uint64_t seed = 1) {
   const ints a = numbers(n, seed), b = numbers(n, seed + 1);
-  return matches(lab::compare_exact(process(which, a, b, chunk).c, reference(a, b)));
+  return matches(lab::compare_exact(process(version, a, b, chunk).c, reference(a, b)));
 }
 
 // --- who does the work, and what is seen of it ---------------------------------------------------
@@ -98,7 +98,7 @@ strings expected_ranges(std::size_t turns) {
 }
 
 /// In which ranges calls were made whose names begin so, in their order: "/process/queue/chunks 0".
-strings places_of(const lab::testing::recorded_work& done, const std::string& call) {
+strings positions_of(const lab::testing::recorded_work& done, const std::string& call) {
   strings found;
   std::string path;
   for (const std::string& each : done.sequence) {
@@ -113,13 +113,13 @@ strings places_of(const lab::testing::recorded_work& done, const std::string& ca
 }
 std::set<std::string> ranges_with(const lab::testing::recorded_work& done,
                                   const std::string& call) {
-  const strings all = places_of(done, call);
+  const strings all = positions_of(done, call);
   return {all.begin(), all.end()};
 }
 /// The ranges of the first and of the last of these calls.
 std::pair<std::string, std::string> where(const lab::testing::recorded_work& done,
                                           const std::string& call) {
-  const strings all = places_of(done, call);
+  const strings all = positions_of(done, call);
   if (all.empty()) return {"nowhere", "nowhere"};
   return {all.front(), all.back()};
 }
@@ -128,10 +128,10 @@ REQUIRED_WORK(RangesAroundTheCallsAndNamesForTheStreams) {
   struct plan {
     std::size_t n, chunk, turns_of_one, turns_of_two;
   };
-  for (const auto& [which, name] : kSteps)
+  for (const auto& [version, name] : kSteps)
     for (const plan& p : {plan{5000, 1024, 5, 3}, plan{2048, 1024, 2, 1}, plan{2049, 1024, 3, 2},
                           plan{100, 256, 1, 1}, plan{3000, 4096, 1, 1}, plan{5700, 256, 23, 12}}) {
-      const auto done = work_of([&, which = which] { return is_right(which, p.n, p.chunk); });
+      const auto done = work_of([&, version = version] { return is_right(version, p.n, p.chunk); });
       const std::size_t bytes = p.n * sizeof(int);
       EXPECT_TRUE(as_required(done, {.threads = std::min(p.n, p.chunk),
                                      .kernels = (p.n + p.chunk - 1) / p.chunk,
@@ -139,7 +139,7 @@ REQUIRED_WORK(RangesAroundTheCallsAndNamesForTheStreams) {
                                      .fetched = bytes,
                                      .calls = {"cudaMemcpyAsync", "cudaHostAlloc|cudaMallocHost"}}))
           << name;
-      const std::size_t turns = which == step::one_stream ? p.turns_of_one : p.turns_of_two;
+      const std::size_t turns = version == step::one_stream ? p.turns_of_one : p.turns_of_two;
       EXPECT_EQ(ranges_of(done), expected_ranges(turns)) << name << ": its ranges";
       const auto expect_in = [&, name = name](const char* call, const std::string& range) {
         const auto [first, last] = where(done, call);
@@ -168,9 +168,9 @@ REQUIRED_WORK(RangesAroundTheCallsAndNamesForTheStreams) {
         const auto handle = reinterpret_cast<std::uintptr_t>(k.stream);
         if (std::find(used.begin(), used.end(), handle) == used.end()) used.push_back(handle);
       }
-      const bool two = which == step::two_streams && p.n > p.chunk;
+      const bool two = version == step::two_streams && p.n > p.chunk;
       ASSERT_EQ(used.size(), two ? 2U : 1U) << name << ": streams that kernels run in";
-      EXPECT_EQ(done.named_streams.size(), which == step::two_streams ? 2U : 1U) << name;
+      EXPECT_EQ(done.named_streams.size(), version == step::two_streams ? 2U : 1U) << name;
       for (std::size_t i = 0; i < used.size(); ++i) {
         const auto named = done.named_streams.find("stream " + std::to_string(i));
         ASSERT_NE(named, done.named_streams.end()) << name << ": no stream has name " << i;
@@ -193,14 +193,16 @@ strings ranges_in(const Call& call) {
 REQUIRED_WORK(RangesThatEndWhateverHappens) {
   const strings only_prepare = {"[ process", "[ prepare", "]", "]"};
   const ints three = {1, 2, 3}, two = {1, 2};
-  for (const auto& [which, name] : kSteps) {
-    EXPECT_EQ(ranges_in([&, which = which] { process(which, {}, {}, 256); }), only_prepare)
+  for (const auto& [version, name] : kSteps) {
+    EXPECT_EQ(ranges_in([&, version = version] { process(version, {}, {}, 256); }), only_prepare)
         << name << ": no elements";
-    EXPECT_EQ(ranges_in([&, which = which] { process(which, three, two, 256); }), only_prepare)
+    EXPECT_EQ(ranges_in([&, version = version] { process(version, three, two, 256); }),
+              only_prepare)
         << name << ": different lengths";
-    EXPECT_EQ(ranges_in([&, which = which] { process(which, three, three, 100); }), only_prepare)
+    EXPECT_EQ(ranges_in([&, version = version] { process(version, three, three, 100); }),
+              only_prepare)
         << name << ": a chunk that cannot be";
-    EXPECT_EQ(ranges_in([&, which = which] { process(which, three, three, 256); }),
+    EXPECT_EQ(ranges_in([&, version = version] { process(version, three, three, 256); }),
               expected_ranges(1))
         << name << ": after what was thrown";
   }
@@ -214,39 +216,39 @@ INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps), lab::test
 TEST_P(EachStep, AveragesChunksOfAllKinds) {
   for (const std::size_t chunk : {256, 512, 1024})
     for (const std::size_t n : {0, 1, 2, 255, 256, 257, 511, 513, 1021, 1024, 1025, 2048, 3001})
-      EXPECT_TRUE(is_right(which(), n, chunk, n)) << n << " elements in chunks of " << chunk;
+      EXPECT_TRUE(is_right(version(), n, chunk, n)) << n << " elements in chunks of " << chunk;
 }
 
 TEST_P(EachStep, TakesAChunkThatIsLargerThanAnyMemory) {
-  EXPECT_TRUE(is_right(which(), 700, std::size_t{1} << 50));
+  EXPECT_TRUE(is_right(version(), 700, std::size_t{1} << 50));
 }
 
 TEST_P(EachStep, ForgetsThePreviousCall) {
-  for (const std::uint64_t seed : {3, 5, 7}) EXPECT_TRUE(is_right(which(), 2000, 512, seed));
+  for (const std::uint64_t seed : {3, 5, 7}) EXPECT_TRUE(is_right(version(), 2000, 512, seed));
 }
 
 TEST_P(EachStep, SaysHowLongItTook) {
   const ints some = numbers(5000, 2);
-  EXPECT_GT(process(which(), some, some, 1024).total_ms, 0.0F);
+  EXPECT_GT(process(version(), some, some, 1024).total_ms, 0.0F);
 }
 
 TEST_P(EachStep, RefusesWhatCannotBe) {
   const ints three = {1, 2, 3}, two = {1, 2};
-  EXPECT_THROW(process(which(), three, two, 256), lab::invalid_input);
-  EXPECT_THROW(process(which(), {}, two, 256), lab::invalid_input);
+  EXPECT_THROW(process(version(), three, two, 256), lab::invalid_input);
+  EXPECT_THROW(process(version(), {}, two, 256), lab::invalid_input);
   for (const std::size_t chunk : {0, 1, 255, 257, 300})
-    EXPECT_THROW(process(which(), three, three, chunk), lab::invalid_input);
+    EXPECT_THROW(process(version(), three, three, chunk), lab::invalid_input);
 }
 
 FAULT_TEST_P(EachStep, ReportsEveryCallThatFailsAndEndsAllRanges) {
   const ints a = numbers(1500, 3), b = numbers(1500, 4);
   expect_failures_reported(
-      [&] { return matches(lab::compare_exact(process(which(), a, b, 256).c, reference(a, b))); },
+      [&] { return matches(lab::compare_exact(process(version(), a, b, 256).c, reference(a, b))); },
       a, b);
 }
 
 TEST_P(EachStep, IsRightAtTheProgramsSize) {
-  expect_at_full_size([&] { return is_right(which(), kDefaultSize, kDefaultChunk); });
+  expect_at_full_size([&] { return is_right(version(), kDefaultSize, kDefaultChunk); });
 }
 
 // --- what the timeline says ----------------------------------------------------------------------

@@ -31,8 +31,8 @@ using lab::roofline::kCourse;
 using lab::roofline::kDefaultRounds;
 using lab::roofline::kDefaultSize;
 using lab::roofline::least_work;
+using lab::roofline::locate;
 using lab::roofline::measurement;
-using lab::roofline::place;
 using lab::roofline::point;
 using lab::roofline::reference;
 using lab::roofline::roof_of;
@@ -54,9 +54,9 @@ using named_step = lab::testing::named<step>;
 constexpr named_step kSteps[] = {{step::one_element, "one_element"},
                                  {step::four_elements, "four_elements"}};
 
-::testing::AssertionResult is_right(step which, const floats& values, unsigned rounds) {
+::testing::AssertionResult is_right(step version, const floats& values, unsigned rounds) {
   return matches(
-      lab::compare_exact(apply(which, values, rounds).values, reference(values, rounds)));
+      lab::compare_exact(apply(version, values, rounds).values, reference(values, rounds)));
 }
 
 floats numbers(std::size_t n, std::uint64_t seed) { return lab::random_floats(n, seed, -3, 2); }
@@ -65,13 +65,13 @@ floats numbers(std::size_t n, std::uint64_t seed) { return lab::random_floats(n,
 
 REQUIRED_WORK(OneKernelThatReadsAndWritesEachElementOnce) {
   const floats values = numbers(8000, 1);
-  for (const auto& [which, name] : kSteps) {
-    const bool fours = which == step::four_elements;
+  for (const auto& [version, name] : kSteps) {
+    const bool fours = version == step::four_elements;
     // (Without a round, what came back from the device is what went there: who made it cannot be
     // told.)
     for (const unsigned rounds : {1U, 600U}) {
-      const auto done =
-          lab::testing::work_of([&, which = which] { return is_right(which, values, rounds); });
+      const auto done = lab::testing::work_of(
+          [&, version = version] { return is_right(version, values, rounds); });
       EXPECT_TRUE(as_required(done, {.threads = fours ? 2000U : 8000U,
                                      .blocks = 2,
                                      .sent = bytes_of(values),
@@ -93,8 +93,8 @@ REQUIRED_WORK(OneKernelThatReadsAndWritesEachElementOnce) {
       }
       EXPECT_LE(written, bytes_of(values)) << name << ": each element is written once";
     }
-    EXPECT_TRUE(at_other_sizes([which = which](std::size_t n) {
-      return is_right(which, numbers(n, 1), 5);
+    EXPECT_TRUE(at_other_sizes([version = version](std::size_t n) {
+      return is_right(version, numbers(n, 1), 5);
     })) << name;
   }
 }
@@ -111,9 +111,9 @@ INSTANTIATE_TEST_SUITE_P(Steps, EachSize,
                          lab::testing::by_step_and{"_n"});
 
 TEST_P(EachSize, HasTheBitsOfTheReference) {
-  const auto& [which, n] = GetParam();
+  const auto& [version, n] = GetParam();
   for (const unsigned rounds : {0U, 1U, 3U})
-    EXPECT_TRUE(is_right(which.value, numbers(n, n), rounds));
+    EXPECT_TRUE(is_right(version.value, numbers(n, n), rounds));
 }
 
 using EachStep = lab::testing::each_step<named_step>;
@@ -123,7 +123,7 @@ TEST_P(EachStep, TakesAnyNumberOfRounds) {
   // Around the 16 that the compiler unrolls; a prime; the program's most, and more.
   const floats values = numbers(71, 2);
   for (const unsigned rounds : {0U, 1U, 2U, 15U, 16U, 17U, 31U, 33U, 101U, 256U, 4099U})
-    EXPECT_TRUE(is_right(which(), values, rounds)) << rounds << " rounds";
+    EXPECT_TRUE(is_right(version(), values, rounds)) << rounds << " rounds";
 }
 
 TEST_P(EachStep, RoundsOnceInARound) {
@@ -142,7 +142,7 @@ TEST_P(EachStep, RoundsOnceInARound) {
   ASSERT_NE(std::fma(kMiddle, lab::roofline::kScale, lab::roofline::kShift),
             static_cast<float>(double{kMiddle} * lab::roofline::kScale + lab::roofline::kShift));
   values.push_back(kMiddle);
-  EXPECT_TRUE(is_right(which(), values, 1));
+  EXPECT_TRUE(is_right(version(), values, 1));
 }
 
 TEST_P(EachStep, CopiesEverythingWithoutRounds) {
@@ -154,7 +154,7 @@ TEST_P(EachStep, CopiesEverythingWithoutRounds) {
                          std::numeric_limits<float>::denorm_min(),
                          std::numeric_limits<float>::infinity(),
                          1};
-  const floats copied = apply(which(), values, 0).values;
+  const floats copied = apply(version(), values, 0).values;
   ASSERT_EQ(copied.size(), values.size());
   for (std::size_t i = 0; i < values.size(); ++i) {
     EXPECT_EQ(copied[i], values[i]);
@@ -163,22 +163,23 @@ TEST_P(EachStep, CopiesEverythingWithoutRounds) {
 }
 
 TEST_P(EachStep, ForgetsThePreviousCall) {
-  EXPECT_TRUE(is_right(which(), numbers(777, 4), 6));
-  EXPECT_TRUE(is_right(which(), numbers(777, 5), 7));
-  EXPECT_TRUE(is_right(which(), numbers(30, 6), 6));
+  EXPECT_TRUE(is_right(version(), numbers(777, 4), 6));
+  EXPECT_TRUE(is_right(version(), numbers(777, 5), 7));
+  EXPECT_TRUE(is_right(version(), numbers(30, 6), 6));
 }
 
 TEST_P(EachStep, SaysHowLongItTook) {
-  EXPECT_GT(apply(which(), numbers(5000, 7), 2).kernel_ms, 0.0F);
+  EXPECT_GT(apply(version(), numbers(5000, 7), 2).kernel_ms, 0.0F);
 }
 
 FAULT_TEST_P(EachStep, ReportsEveryCallThatFails) {
   const floats values = numbers(333, 8);
-  expect_failures_reported([&] { return is_right(which(), values, 3); }, values);
+  expect_failures_reported([&] { return is_right(version(), values, 3); }, values);
 }
 
 TEST_P(EachStep, IsRightAtTheProgramsSize) {
-  expect_at_full_size([&] { return is_right(which(), numbers(kDefaultSize, 9), kDefaultRounds); });
+  expect_at_full_size(
+      [&] { return is_right(version(), numbers(kDefaultSize, 9), kDefaultRounds); });
 }
 
 // --- the work of kernels -------------------------------------------------------------------------
@@ -269,7 +270,7 @@ TEST(Roof, RefusesWhatIsNoMeasurement) {
 constexpr ceilings kRoof{100e9, 800e9};  // the ridge is at 8 operations per byte
 
 TEST(Place, LeftOfTheRidgeIsLimitedByMemory) {
-  const point p = place({2e6, 8e6}, 0.1, kRoof);
+  const point p = locate({2e6, 8e6}, 0.1, kRoof);
   EXPECT_DOUBLE_EQ(p.intensity, 0.25);
   EXPECT_EQ(p.limit, bound::memory);
   EXPECT_DOUBLE_EQ(p.most_per_second, 25e9);
@@ -279,7 +280,7 @@ TEST(Place, LeftOfTheRidgeIsLimitedByMemory) {
 }
 
 TEST(Place, RightOfTheRidgeIsLimitedByArithmetic) {
-  const point p = place({64e6, 2e6}, 0.2, kRoof);
+  const point p = locate({64e6, 2e6}, 0.2, kRoof);
   EXPECT_DOUBLE_EQ(p.intensity, 32.0);
   EXPECT_EQ(p.limit, bound::arithmetic);
   EXPECT_DOUBLE_EQ(p.most_per_second, 800e9);
@@ -289,16 +290,16 @@ TEST(Place, RightOfTheRidgeIsLimitedByArithmetic) {
 }
 
 TEST(Place, AtTheRidgeIsLimitedByArithmetic) {
-  const point p = place({8e6, 1e6}, 0.01, kRoof);
+  const point p = locate({8e6, 1e6}, 0.01, kRoof);
   EXPECT_EQ(p.limit, bound::arithmetic);
   EXPECT_DOUBLE_EQ(p.most_per_second, 800e9);
   EXPECT_DOUBLE_EQ(p.share, 1.0);
-  EXPECT_EQ(place({7.999e6, 1e6}, 0, kRoof).limit, bound::memory);
-  EXPECT_EQ(place({8.001e6, 1e6}, 0, kRoof).limit, bound::arithmetic);
+  EXPECT_EQ(locate({7.999e6, 1e6}, 0, kRoof).limit, bound::memory);
+  EXPECT_EQ(locate({8.001e6, 1e6}, 0, kRoof).limit, bound::arithmetic);
 }
 
 TEST(Place, OfACopyIsItsShareOfTheBandwidth) {
-  const point p = place({0, 8e6}, 0.1, kRoof);
+  const point p = locate({0, 8e6}, 0.1, kRoof);
   EXPECT_EQ(p.intensity, 0.0);
   EXPECT_EQ(p.limit, bound::memory);
   EXPECT_EQ(p.most_per_second, 0.0);
@@ -307,7 +308,7 @@ TEST(Place, OfACopyIsItsShareOfTheBandwidth) {
 }
 
 TEST(Place, OfAKernelWithoutBytesIsAtTheFarRight) {
-  const point p = place({8e6, 0}, 0.1, kRoof);
+  const point p = locate({8e6, 0}, 0.1, kRoof);
   EXPECT_EQ(p.intensity, kInfinity);
   EXPECT_EQ(p.limit, bound::arithmetic);
   EXPECT_DOUBLE_EQ(p.most_per_second, 800e9);
@@ -315,7 +316,7 @@ TEST(Place, OfAKernelWithoutBytesIsAtTheFarRight) {
 }
 
 TEST(Place, OfAKernelThatWasNotTimedHasNoShare) {
-  const point p = place({2e6, 8e6}, 0, kRoof);
+  const point p = locate({2e6, 8e6}, 0, kRoof);
   EXPECT_DOUBLE_EQ(p.most_per_second, 25e9);
   EXPECT_DOUBLE_EQ(p.least_ms, 0.08);
   EXPECT_EQ(p.reached_per_second, 0.0);
@@ -323,28 +324,28 @@ TEST(Place, OfAKernelThatWasNotTimedHasNoShare) {
 }
 
 TEST(Place, MayBeAboveARoofThatWasMeasuredTooLow) {
-  EXPECT_DOUBLE_EQ(place({2e6, 8e6}, 0.04, kRoof).share, 2.0);
+  EXPECT_DOUBLE_EQ(locate({2e6, 8e6}, 0.04, kRoof).share, 2.0);
 }
 
 TEST(Place, DependsOnlyOnTheRatioOfOperationsToBytes) {
   for (const double factor : {1e-3, 1.0, 1e6}) {
-    const point p = place({6 * factor, 2 * factor}, 0, kRoof);
+    const point p = locate({6 * factor, 2 * factor}, 0, kRoof);
     EXPECT_DOUBLE_EQ(p.intensity, 3.0);
     EXPECT_DOUBLE_EQ(p.most_per_second, 300e9);
   }
 }
 
 TEST(Place, RefusesWhatHasNone) {
-  EXPECT_THROW(place({0, 0}, 1, kRoof), lab::invalid_input);
+  EXPECT_THROW(locate({0, 0}, 1, kRoof), lab::invalid_input);
   for (const double bad : {-1.0, kNaN, kInfinity}) {
-    EXPECT_THROW(place({bad, 1}, 1, kRoof), lab::invalid_input);
-    EXPECT_THROW(place({1, bad}, 1, kRoof), lab::invalid_input);
-    EXPECT_THROW(place({1, 1}, bad, kRoof), lab::invalid_input);
-    EXPECT_THROW(place({1, 1}, 1, {bad, 1}), lab::invalid_input);
-    EXPECT_THROW(place({1, 1}, 1, {1, bad}), lab::invalid_input);
+    EXPECT_THROW(locate({bad, 1}, 1, kRoof), lab::invalid_input);
+    EXPECT_THROW(locate({1, bad}, 1, kRoof), lab::invalid_input);
+    EXPECT_THROW(locate({1, 1}, bad, kRoof), lab::invalid_input);
+    EXPECT_THROW(locate({1, 1}, 1, {bad, 1}), lab::invalid_input);
+    EXPECT_THROW(locate({1, 1}, 1, {1, bad}), lab::invalid_input);
   }
-  EXPECT_THROW(place({1, 1}, 1, {0, 1}), lab::invalid_input);
-  EXPECT_THROW(place({1, 1}, 1, {1, 0}), lab::invalid_input);
+  EXPECT_THROW(locate({1, 1}, 1, {0, 1}), lab::invalid_input);
+  EXPECT_THROW(locate({1, 1}, 1, {1, 0}), lab::invalid_input);
 }
 
 }  // namespace

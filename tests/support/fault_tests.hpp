@@ -6,7 +6,7 @@
 //
 //     FAULT_TEST_P(EachStep, ReportsEveryCallThatFails) {
 //       const std::vector<float> a = …, b = …;
-//       expect_failures_reported([&] { return dot(which(), a, b).value; }, a, b);
+//       expect_failures_reported([&] { return dot(version(), a, b).value; }, a, b);
 //     }
 //
 // Calls can be made to fail on the CPU device only. On a GPU these cases are compiled, so that they

@@ -5,7 +5,7 @@
 // element in a million that is lost, or block 65,536, is nothing that a small case can see.
 //
 //   TEST_P(EachStep, IsExactAtTheProgramsSize) {
-//     expect_at_full_size([&] { return is_right(which(), random_ints(kDefaultSize, 1, 0, 99)); });
+//     expect_at_full_size([&] { return is_right(version(), random_ints(kDefaultSize, 1, 0, 9)); });
 //   }
 //
 // The size is the program's own constant, from the contract's header. Take data of which every

@@ -31,7 +31,7 @@ struct named {
 template <class NamedStep>
 class each_step : public ::testing::TestWithParam<NamedStep> {
  protected:
-  auto which() const { return this->GetParam().value; }
+  auto version() const { return this->GetParam().value; }
 };
 
 /// The fixture of tests for every step with a number: a seed or a size.

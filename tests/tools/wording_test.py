@@ -20,6 +20,10 @@ say = "tile"
 [[avoid]]
 words = 'places (from|match)'
 say = "coordinates"
+
+[[avoid]]
+names = 'which|kMine'
+say = "version"
 """
 
 
@@ -65,6 +69,22 @@ class WordingTest(unittest.TestCase):
                 found = self.found("labs/05_x/1_y/main.cpp", text)
                 self.assertEqual(lines, [line for line, _ in found])
 
+    def test_names(self):
+        message = "'which' is no name for this; better: version"
+        self.assertEqual(
+            [(1, message), (2, message)],
+            self.found("labs/05_x/1_y/y.cu", "void f(step which) {\n  use(of.which);\n}\n"),
+        )
+        self.assertEqual(1, len(self.found("tests/05_x/y.right/z.cu", "int kMine;\n")))
+        for path, text in (
+            ("labs/05_x/1_y/y.cu", "// which\nint whichever, k_which; f(\"which\");\n"),
+            ("labs/05_x/1_y/y.cu", "#define which 1\nint Which;\n"),
+            ("labs/05_x/1_y/hints.md", "which\n```\nint which;\n```\n"),
+            ("tests/support/x.cpp", "int which;\n"),
+        ):
+            with self.subTest(path=path, text=text):
+                self.assertEqual([], self.found(path, text))
+
     def test_outside_of_exercises_only_doc_comments_are_read(self):
         text = "// cargo\n/// cargo\n"
         self.assertEqual([2], [line for line, _ in self.found("common/src/report.cpp", text)])
@@ -91,6 +111,8 @@ class WordingTest(unittest.TestCase):
         for text, pattern in (
             ("[[avoid]]\nwords = '('\nsay = 'x'\n", "needs `words`"),
             ("[[avoid]]\nwords = 'x'\n", "needs `words`"),
+            ("[[avoid]]\nnames = '('\nsay = 'x'\n", "needs `words`"),
+            ("[[avoid]]\nsay = 'x'\n", "needs `words`"),
             ("avoid = 3\n", "needs `words`"),
             ("[[avoid\n", "needs `words`"),
             ("other = 3\n", "needs `words`"),
@@ -117,6 +139,14 @@ class WordingTest(unittest.TestCase):
         ):
             with self.subTest(text):
                 self.assertEqual(wanted, len(list(wording.find("docs/x.md", text, avoided))))
+        for text, wanted in (
+            ("result sum(step which, const settings& how, int who)", 3),
+            ("mode.outside = places[my_place()]; kMine + place_of(kWays)", 6),
+            ("coordinates in_place, replaced, showhow, place_holder", 0),
+        ):
+            with self.subTest(text):
+                found = list(wording.find("labs/05_x/1_y/y.cu", text, avoided))
+                self.assertEqual(wanted, len(found), found)
 
 
 if __name__ == "__main__":

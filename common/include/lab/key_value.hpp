@@ -50,24 +50,25 @@ inline key_values make_key_values(std::size_t n, std::uint64_t seed,
 /// What a sorting network can be asked for: throws invalid_input, with a sentence that begins with
 /// `who`, unless the length is a power of two up to 2^31, there are count * length keys, and as
 /// many values or none.
-inline void require_network_input(const std::string& who, std::span<const std::uint32_t> keys,
+inline void require_network_input(const std::string& caller, std::span<const std::uint32_t> keys,
                                   std::span<const std::uint32_t> values, batch arrays) {
   const auto [count, length] = arrays;
   if (!std::has_single_bit(length))
-    throw invalid_input(who + ": the length of an array must be a power of two (1, 2, 4, 8 ...), " +
+    throw invalid_input(caller +
+                        ": the length of an array must be a power of two (1, 2, 4, 8 ...), " +
                         "and " + std::to_string(length) + " is none");
   if (length > std::size_t{1} << 31)
-    throw invalid_input(who + ": an array has at most 2^31 elements, not " +
+    throw invalid_input(caller + ": an array has at most 2^31 elements, not " +
                         std::to_string(length));
   if (count > std::numeric_limits<std::size_t>::max() / length)
-    throw invalid_input(who + ": " + std::to_string(count) + " arrays of " +
+    throw invalid_input(caller + ": " + std::to_string(count) + " arrays of " +
                         std::to_string(length) + " elements are more than can be counted");
   if (keys.size() != count * length)
-    throw invalid_input(who + ": there are " + std::to_string(keys.size()) + " keys, and " +
+    throw invalid_input(caller + ": there are " + std::to_string(keys.size()) + " keys, and " +
                         std::to_string(count) + " arrays of " + std::to_string(length) + " have " +
                         std::to_string(count * length));
   if (!values.empty() && values.size() != keys.size())
-    throw invalid_input(who + ": the numbers of keys (" + std::to_string(keys.size()) +
+    throw invalid_input(caller + ": the numbers of keys (" + std::to_string(keys.size()) +
                         ") and of values (" + std::to_string(values.size()) +
                         ") differ; each key has one value, or there are none at all");
 }
@@ -92,10 +93,10 @@ inline comparison check_sorted(const key_values& sorted, const key_values& input
                  (from.values.empty() ? 0 : from.values[first + i]);
     return pairs;
   };
-  for (std::size_t which = 0; which < arrays.count; ++which) {
-    const std::size_t first = which * arrays.length;
+  for (std::size_t index = 0; index < arrays.count; ++index) {
+    const std::size_t first = index * arrays.length;
     const auto in_array = [&](const std::string& what) {
-      return comparison{false, "array " + std::to_string(which) + " of " +
+      return comparison{false, "array " + std::to_string(index) + " of " +
                                    std::to_string(arrays.count) + ": " + what};
     };
     const std::span<const std::uint32_t> is(sorted.keys.data() + first, arrays.length);

@@ -24,14 +24,14 @@ namespace mpi::detail {
 
 /// The MPI call that this process is in, as it is written in the source; nullptr where it is in
 /// none. A rank that does not answer is asked for it.
-struct place {
+struct call_site {
   const char* expression;
   const char* file;
   int line;
 };
-void enter(const place& where) noexcept;
+void enter(const call_site& where) noexcept;
 void leave() noexcept;
-void check(int status, const place& where);
+void check(int status, const call_site& where);
 
 }  // namespace mpi::detail
 }  // namespace lab

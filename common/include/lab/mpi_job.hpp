@@ -62,7 +62,7 @@ using rank_function = std::function<bytes(MPI_Comm, std::span<const std::byte>)>
 void add(const std::string& name, rank_function function);
 /// Sends each rank its question, and returns their answers. Throws what a rank has thrown.
 std::vector<bytes> run(const std::string& name, const std::vector<bytes>& questions,
-                       const options& how);
+                       const options& job_options);
 
 }  // namespace detail
 
@@ -97,7 +97,8 @@ class job {
   ///   them;
   /// - lab::not_possible if mpirun cannot start the ranks.
   template <class Arguments>
-  std::vector<Answer> run(int ranks, const Arguments& given, const options& how = {}) const {
+  std::vector<Answer> run(int ranks, const Arguments& given,
+                          const options& job_options = {}) const {
     std::vector<bytes> questions;
     for (int rank = 0; rank < ranks; ++rank) {
       detail::packer to;
@@ -109,7 +110,7 @@ class job {
       questions.push_back(to.take());
     }
     std::vector<Answer> answers;
-    for (const bytes& answer : detail::run(name_, questions, how))
+    for (const bytes& answer : detail::run(name_, questions, job_options))
       answers.push_back(detail::unpacker(answer).get<Answer>());
     return answers;
   }

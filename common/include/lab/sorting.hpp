@@ -69,9 +69,9 @@ std::size_t take_out(std::span<const T> values, counts<T> left, std::size_t& fir
   std::size_t surplus = 0;
   first = kNowhere;
   for (std::size_t i = 0; i < values.size(); ++i) {
-    const auto place = left.find(values[i]);
-    if (place != left.end() && place->second != 0) {
-      --place->second;
+    const auto position = left.find(values[i]);
+    if (position != left.end() && position->second != 0) {
+      --position->second;
       continue;
     }
     if (surplus == 0) first = i;
@@ -95,15 +95,15 @@ requires std::is_same_v<std::ranges::range_value_t<Actual>, std::ranges::range_v
   if (is.size() != should.size()) return detail::lengths_differ(is.size(), should.size());
   if (detail::same_when_sorted(is, should)) return detail::all_match(is.size());
   // Something is wrong: only now is it worth while to find out what.
-  std::size_t surplus_place = 0, missing_place = 0;
-  const std::size_t surplus = detail::take_out(is, detail::count_values(should), surplus_place);
-  detail::take_out(should, detail::count_values(is), missing_place);
-  const auto& got = is[surplus_place];
+  std::size_t surplus_index = 0, missing_index = 0;
+  const std::size_t surplus = detail::take_out(is, detail::count_values(should), surplus_index);
+  detail::take_out(should, detail::count_values(is), missing_index);
+  const auto& got = is[surplus_index];
   return {false, std::to_string(surplus) + " of " + std::to_string(is.size()) +
                      (is.size() == 1 ? " element" : " elements") +
                      (surplus == 1 ? " does" : " do") + " not belong there; first at [" +
-                     std::to_string(surplus_place) + "]: got " + text(got) + detail::hint_of(got) +
-                     "; missing: " + text(should[missing_place])};
+                     std::to_string(surplus_index) + "]: got " + text(got) + detail::hint_of(got) +
+                     "; missing: " + text(should[missing_index])};
 }
 
 /// Whether `actual` is `input` sorted: in order, and the same values. (In order alone would let

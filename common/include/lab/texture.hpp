@@ -19,8 +19,8 @@ namespace lab {
 /// Owns a texture object. Make it after the memory that it looks at, so that it goes before it.
 class texture_view {
  public:
-  texture_view(const cudaResourceDesc& memory, const cudaTextureDesc& how) {
-    CUDA_CHECK(cudaCreateTextureObject(&object_, &memory, &how, nullptr));
+  texture_view(const cudaResourceDesc& memory, const cudaTextureDesc& description) {
+    CUDA_CHECK(cudaCreateTextureObject(&object_, &memory, &description, nullptr));
   }
   texture_view(texture_view&& other) noexcept : object_(std::exchange(other.object_, 0)) {}
   texture_view& operator=(texture_view&&) = delete;

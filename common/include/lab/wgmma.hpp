@@ -146,11 +146,11 @@ CPU_DEVICE_UNWATCHED void finish(sums<kColumns>& to, const typename sums<kColumn
     for (unsigned i = 0; i < 8; i += 4)
       read_four(p.a, row + 8 * half, i, a[half] + i, p.file, p.line);
   for (unsigned pair = 0; pair < kColumns / 8; ++pair)
-    for (unsigned which = 0; which < 2; ++which) {
+    for (unsigned in_pair = 0; in_pair < 2; ++in_pair) {
       for (unsigned i = 0; i < 8; i += 4)
-        read_four(p.b, column + 8 * pair + which, i, b + i, p.file, p.line);
+        read_four(p.b, column + 8 * pair + in_pair, i, b + i, p.file, p.line);
       for (unsigned half = 0; half < 2; ++half) {
-        float& sum = to.x[4 * pair + 2 * half + which];
+        float& sum = to.x[4 * pair + 2 * half + in_pair];
         if (!p.add) sum = 0;
         for (unsigned i = 0; i < inner; ++i) sum += a[half][i] * b[i];
       }

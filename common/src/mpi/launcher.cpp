@@ -77,16 +77,16 @@ bool starts_with_one_of(std::string_view text, std::initializer_list<std::string
 /// A folder of this job, for its socket and for what Open MPI keeps in files, such as the memory
 /// that ranks share: in /dev/shm, unless there is little of that.
 fs::path new_folder(int ranks) {
-  std::vector<std::string> places;
+  std::vector<std::string> folders;
   struct statvfs room {};
   const std::uint64_t wanted = (std::uint64_t{8} << 20U) * static_cast<unsigned>(ranks + 1);
   if (::statvfs("/dev/shm", &room) == 0 && room.f_bavail * room.f_frsize > wanted)
-    places.emplace_back("/dev/shm");
-  if (const char* chosen = std::getenv("TMPDIR")) places.emplace_back(chosen);
-  places.emplace_back("/tmp");
-  for (const std::string& place : places) {
-    if (place.size() > 40) continue;  // the path of a socket may have 107 characters
-    std::string name = place + "/lab-mpi-XXXXXX";
+    folders.emplace_back("/dev/shm");
+  if (const char* chosen = std::getenv("TMPDIR")) folders.emplace_back(chosen);
+  folders.emplace_back("/tmp");
+  for (const std::string& folder : folders) {
+    if (folder.size() > 40) continue;  // the path of a socket may have 107 characters
+    std::string name = folder + "/lab-mpi-XXXXXX";
     if (::mkdtemp(name.data()) != nullptr) return name;
   }
   throw not_possible("an MPI job needs a folder for its files, and none can be made in /tmp");
@@ -102,7 +102,7 @@ std::string own_program() {
 
 /// What mpirun and the ranks find in their environment.
 std::vector<std::string> environment_for(const fs::path& folder, [[maybe_unused]] int ranks,
-                                         const options& how) {
+                                         const options& job_options) {
   std::vector<std::string> all;
   const auto name_of = [](const std::string& one) { return one.substr(0, one.find('=') + 1); };
   const auto set = [&](const std::string& one, bool overrule) {
@@ -146,7 +146,7 @@ std::vector<std::string> environment_for(const fs::path& folder, [[maybe_unused]
           std::to_string(std::max(1U, processors / static_cast<unsigned>(ranks))),
       false);
 #endif
-  for (const std::string& one : how.environment) set(one, true);
+  for (const std::string& one : job_options.environment) set(one, true);
   set(std::string(kSocketVariable) + "=" + (folder / "socket").string(), true);
   return all;
 }
@@ -219,8 +219,10 @@ std::string text_of(const fs::path& file) {
 /// mpirun and its ranks, from the first question to the last.
 class running_job {
  public:
-  running_job(int ranks, options how)
-      : how_(std::move(how)), folder_(new_folder(ranks)), ranks_(static_cast<std::size_t>(ranks)) {
+  running_job(int ranks, options job_options)
+      : job_options_(std::move(job_options)),
+        folder_(new_folder(ranks)),
+        ranks_(static_cast<std::size_t>(ranks)) {
     try {
       start();
     } catch (...) {
@@ -232,8 +234,8 @@ class running_job {
   running_job& operator=(const running_job&) = delete;
   ~running_job() { end(); }
 
-  bool is_for(std::size_t ranks, const options& how) const {
-    return ranks_.size() == ranks && how_ == how;
+  bool is_for(std::size_t ranks, const options& job_options) const {
+    return ranks_.size() == ranks && job_options_ == job_options;
   }
   bool is_usable() const { return usable_; }
 
@@ -251,7 +253,7 @@ class running_job {
       if (!send_message(ranks_[rank].socket, message::work, all)) report_end_of(rank);
     }
     int failed = -1;
-    double limit = how_.time_limit_s;
+    double limit = job_options_.time_limit_s;
     if (const char* text = std::getenv("LAB_MPI_TIME_LIMIT"))
       if (const double chosen = std::strtod(text, nullptr); chosen > 0) limit = chosen;
     auto deadline = after(limit);
@@ -305,16 +307,17 @@ class running_job {
     int socket = -1;
     bool ready = false;
     std::optional<heard> answer;
-    std::optional<std::string> place;
+    std::optional<std::string> waits_in;
   };
 
   void start() {
     listen();
     std::vector<std::string> words = {LAB_MPIRUN, "--oversubscribe"};
-    words.insert(words.end(), how_.mpirun_options.begin(), how_.mpirun_options.end());
+    words.insert(words.end(), job_options_.mpirun_options.begin(),
+                 job_options_.mpirun_options.end());
     words.insert(words.end(), {"-n", std::to_string(ranks_.size()), own_program()});
     std::vector<std::string> variables =
-        environment_for(folder_, static_cast<int>(ranks_.size()), how_);
+        environment_for(folder_, static_cast<int>(ranks_.size()), job_options_);
 
     posix_spawn_file_actions_t files;
     ::posix_spawn_file_actions_init(&files);
@@ -411,7 +414,7 @@ class running_job {
       if (kind == message::ready)
         ranks_[rank].ready = true;
       else if (kind == message::here)
-        ranks_[rank].place = unpacker(content).get<std::string>();
+        ranks_[rank].waits_in = unpacker(content).get<std::string>();
       else
         ranks_[rank].answer = heard{kind, std::move(content)};
       return static_cast<int>(rank);
@@ -446,22 +449,22 @@ class running_job {
     while (!mpirun_has_ended() && left_until(deadline) > 0)  // nothing else tells that it has
       std::this_thread::sleep_for(std::chrono::milliseconds(2));
     const std::string said = text_of(errors_file());
-    std::string how = "ended in the middle of its work";
+    std::string cause = "ended in the middle of its work";
     std::smatch found;
     // Several may have ended by now, and mpirun knows which was the first.
     if (std::regex_search(said, found,
                           std::regex("rank ([0-9]+) with PID [^]*?exited on signal ([0-9]+)"))) {
       rank = std::stoul(found[1]);
       const char* name = ::sigabbrev_np(std::stoi(found[2]));
-      how = "was ended by " +
-            (name == nullptr ? "signal " + found[2].str() : "SIG" + std::string(name));
+      cause = "was ended by " +
+              (name == nullptr ? "signal " + found[2].str() : "SIG" + std::string(name));
     } else if (std::regex_search(said, found,
                                  std::regex(R"(,([0-9]+)\]\s+Exit code:\s+([0-9]+))"))) {
       rank = std::stoul(found[1]);
-      how = "ended with exit status " + found[2].str();
+      cause = "ended with exit status " + found[2].str();
     }
     throw mpi_error("rank " + std::to_string(rank) + " of " + std::to_string(ranks_.size()) + " " +
-                    how + ", and that is the end of the job");
+                    cause + ", and that is the end of the job");
   }
 
   [[noreturn]] void report_silence(double limit) {
@@ -469,16 +472,16 @@ class running_job {
     for (std::size_t rank = 0; rank < ranks_.size(); ++rank)
       if (!ranks_[rank].answer) send_message(ranks_[rank].socket, message::where, {});
     const auto deadline = after(1);
-    const auto has_to_say = [](auto& one) { return !one.answer && !one.place; };
+    const auto has_to_say = [](auto& one) { return !one.answer && !one.waits_in; };
     while (left_until(deadline) > 0 && std::any_of(ranks_.begin(), ranks_.end(), has_to_say))
       receive_one(left_until(deadline));
     std::string sentence;
     for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
       const rank_state& one = ranks_[rank];
       if (one.answer) continue;
-      const bool waits = one.place && !one.place->empty();
+      const bool waits = one.waits_in && !one.waits_in->empty();
       (waits ? waiting : working).push_back(static_cast<int>(rank));
-      if (waits) sentence += "; rank " + std::to_string(rank) + " waits in " + *one.place;
+      if (waits) sentence += "; rank " + std::to_string(rank) + " waits in " + *one.waits_in;
     }
     std::array<char, 32> time{};
     std::snprintf(time.data(), time.size(), "%g s", limit);
@@ -544,7 +547,7 @@ class running_job {
     fs::remove_all(folder_, ignored);
   }
 
-  options how_;
+  options job_options_;
   fs::path folder_;
   std::vector<rank_state> ranks_;
   int listener_ = -1;
@@ -571,17 +574,17 @@ const rank_function* find(const std::string& name) {
 }
 
 std::vector<bytes> run(const std::string& name, const std::vector<bytes>& questions,
-                       const options& how) {
+                       const options& job_options) {
   if (questions.empty() || questions.size() > static_cast<std::size_t>(kMostRanks))
     throw invalid_input("a job has 1 to " + std::to_string(kMostRanks) + " ranks, and not " +
                         std::to_string(questions.size()));
   const std::lock_guard lock(the_lock);
   auto& jobs = the_jobs();
   auto found = std::find_if(jobs.begin(), jobs.end(),
-                            [&](auto& one) { return one->is_for(questions.size(), how); });
+                            [&](auto& one) { return one->is_for(questions.size(), job_options); });
   if (found == jobs.end()) {
     if (jobs.size() >= kJobsKept) jobs.pop_back();  // the one that was not used for longest
-    jobs.push_front(std::make_unique<running_job>(static_cast<int>(questions.size()), how));
+    jobs.push_front(std::make_unique<running_job>(static_cast<int>(questions.size()), job_options));
   } else {
     jobs.splice(jobs.begin(), jobs, found);
   }

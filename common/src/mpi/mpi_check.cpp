@@ -26,7 +26,7 @@ std::string in_words(const char* file, int line, const char* expression) {
 
 }  // namespace
 
-void enter(const place& where) noexcept {
+void enter(const call_site& where) noexcept {
   current_file = where.file;
   current_line = where.line;
   current_expression = where.expression;
@@ -42,7 +42,7 @@ std::string current_place() {
   return expression == nullptr ? "" : in_words(current_file, current_line, expression);
 }
 
-void check(int status, const place& where) {
+void check(int status, const call_site& where) {
   leave();
   if (status == MPI_SUCCESS) return;
   char text[MPI_MAX_ERROR_STRING] = "";

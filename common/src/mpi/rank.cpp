@@ -153,13 +153,13 @@ void choose_orders([[maybe_unused]] unsigned char new_memory) {
   cpu_device::fill_new_memory_with(new_memory);
   const auto is_set = [](const char* name) { return std::getenv(name) != nullptr; };
   using cpu_device::stream_policy, cpu_device::thread_order;
-  const int which = new_memory == 0x5A ? 1 : new_memory == 0xC3 ? 2 : 0;
+  const int variant = new_memory == 0x5A ? 1 : new_memory == 0xC3 ? 2 : 0;
   constexpr thread_order kThreads[] = {thread_order::forward, thread_order::reverse,
                                        thread_order::random};
   constexpr stream_policy kStreams[] = {stream_policy::eager, stream_policy::deferred,
                                         stream_policy::interleaved};
-  if (!is_set("CPU_DEVICE_ORDER")) cpu_device::set_thread_order(kThreads[which], 2);
-  if (!is_set("CPU_DEVICE_STREAMS")) cpu_device::set_stream_policy(kStreams[which]);
+  if (!is_set("CPU_DEVICE_ORDER")) cpu_device::set_thread_order(kThreads[variant], 2);
+  if (!is_set("CPU_DEVICE_STREAMS")) cpu_device::set_stream_policy(kStreams[variant]);
 #endif
 }
 

@@ -26,6 +26,6 @@ enum class step {
 ///
 /// From: J. Sanders, E. Kandrot, CUDA by Example, 3.2.3; the Kazan course on CUDA programming
 /// technology, chapter 3.
-int add(step which, int a, int b, unsigned threads = 1);
+int add(step version, int a, int b, unsigned threads = 1);
 
 }  // namespace lab::add_numbers

@@ -31,14 +31,12 @@ inline double reference_bandwidth(int memory_clock_khz, int memory_bus_bits) {
 /// The runtime's own answers, one attribute at a time. Only what has no attribute (or has one that
 /// is not everywhere) comes from the property struct.
 inline report reference(int device) {
-  const auto ask = [device](cudaDeviceAttr which) {
+  const auto ask = [device](cudaDeviceAttr attr) {
     int value = 0;
-    CUDA_CHECK(cudaDeviceGetAttribute(&value, which, device));
+    CUDA_CHECK(cudaDeviceGetAttribute(&value, attr, device));
     return value;
   };
-  const auto ask_bytes = [ask](cudaDeviceAttr which) {
-    return static_cast<std::size_t>(ask(which));
-  };
+  const auto ask_bytes = [ask](cudaDeviceAttr attr) { return static_cast<std::size_t>(ask(attr)); };
   cudaDeviceProp properties{};
   CUDA_CHECK(cudaGetDeviceProperties(&properties, device));
 

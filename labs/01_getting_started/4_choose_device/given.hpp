@@ -23,9 +23,9 @@ inline int count_devices() {
   return count;
 }
 
-inline int attribute(cudaDeviceAttr which, int device) {
+inline int attribute(cudaDeviceAttr attr, int device) {
   int value = 0;
-  CUDA_CHECK(cudaDeviceGetAttribute(&value, which, device));
+  CUDA_CHECK(cudaDeviceGetAttribute(&value, attr, device));
   return value;
 }
 

@@ -60,7 +60,7 @@ enum class mistake {
 
 /// Makes this mistake, with CHECK around it, and returns what CHECK has thrown. Empty where nothing
 /// was thrown. No memory is left allocated.
-std::optional<failure> provoke(mistake which);
+std::optional<failure> provoke(mistake kind);
 
 /// Takes the last error out of the runtime and returns whether there is an error all the same: a
 /// sticky one, which every further call returns, whatever it does.

@@ -29,7 +29,7 @@ constexpr named_mistake kHarmless[] = {{mistake::invalid_value, "invalid_value"}
 constexpr named_mistake kDeadly = {mistake::illegal_address, "illegal_address"};
 
 /// `error_handling.cu:12`, without the folder.
-std::string place_of(const failure& of) {
+std::string location_of(const failure& of) {
   const std::size_t slash = of.file.rfind('/');
   return (slash == std::string::npos ? of.file : of.file.substr(slash + 1)) + ":" +
          std::to_string(of.line);
@@ -42,7 +42,7 @@ bool show(const named_mistake& one, bool should_be_lost) {
   const auto what = lab::error_handling::provoke(one.value);
   const bool lost = lab::error_handling::is_lost();
   if (what) {
-    std::printf("    %s: %s\n", place_of(*what).c_str(), what->call.c_str());
+    std::printf("    %s: %s\n", location_of(*what).c_str(), what->call.c_str());
     std::printf("    %s (%s)\n", what->name.c_str(), what->text.c_str());
   } else {
     std::printf("    nothing was thrown\n");

@@ -15,8 +15,8 @@ namespace lab::error_handling {
 
 /// Whether CUDA calls the error of this mistake so. (A pointer that is not the device's has no name
 /// of its own any more: cudaErrorInvalidDevicePointer is not returned since CUDA 10.1.)
-inline bool is_named(mistake which, const std::string& name) {
-  switch (which) {
+inline bool is_named(mistake kind, const std::string& name) {
+  switch (kind) {
     case mistake::invalid_value:
     case mistake::invalid_pointer:
       return name == "cudaErrorInvalidValue";
@@ -33,8 +33,8 @@ inline bool is_named(mistake which, const std::string& name) {
 }
 
 /// The function that returns it. A launch returns nothing and is asked about.
-inline std::string expected_function(mistake which) {
-  switch (which) {
+inline std::string expected_function(mistake kind) {
+  switch (kind) {
     case mistake::invalid_value:
     case mistake::out_of_memory:
       return "cudaMalloc";

@@ -42,7 +42,7 @@ class pinned_bytes {
 // --- the copies, and how long they take ----------------------------------------------------------
 
 /// Copies all of `host` to `device`, or back, `copies` times. Returns the time of one copy.
-float time_copies(direction which, std::span<std::uint8_t> host, std::uint8_t* device,
+float time_copies(direction dir, std::span<std::uint8_t> host, std::uint8_t* device,
                   unsigned copies) {
   event_timer timer;
   timer.start();
@@ -58,8 +58,8 @@ float time_copies(direction which, std::span<std::uint8_t> host, std::uint8_t* d
 
 }  // namespace
 
-result copy(memory where, direction which, std::span<const std::uint8_t> bytes, unsigned copies) {
-  return host_part_of_copy<pinned_bytes>(time_copies, where, which, bytes, copies);
+result copy(memory where, direction dir, std::span<const std::uint8_t> bytes, unsigned copies) {
+  return host_part_of_copy<pinned_bytes>(time_copies, where, dir, bytes, copies);
 }
 
 // --- from a time to a rate -----------------------------------------------------------------------

@@ -27,7 +27,7 @@ inline bool is_pinned(const void* memory) {
 /// copy(), with the class and the function of copy_rates.cu. The source holds the bytes, the
 /// destination holds something else.
 template <class PinnedBytes, class TimeCopies>
-result host_part_of_copy(const TimeCopies& time_copies, memory where, direction which,
+result host_part_of_copy(const TimeCopies& time_copies, memory where, direction dir,
                          std::span<const std::uint8_t> bytes, unsigned copies) {
   refuse_if(copies == 0, "copy_rates: 0 copies take no time; ask for at least one");
   const std::size_t n = bytes.size();
@@ -41,15 +41,15 @@ result host_part_of_copy(const TimeCopies& time_copies, memory where, direction 
   result r;
   r.pinned = is_pinned(host.data());
   r.arrived.resize(n);
-  if (which == direction::to_device) {
+  if (dir == direction::to_device) {
     std::copy(bytes.begin(), bytes.end(), host.begin());
-    r.milliseconds = time_copies(which, host, device.data(), copies);
+    r.milliseconds = time_copies(dir, host, device.data(), copies);
     device.copy_to(r.arrived);
   } else {
     device.copy_from(bytes);
     // Writing to it also makes the system find the pages, which would be in the time otherwise.
     std::fill(host.begin(), host.end(), std::uint8_t{0xFF});
-    r.milliseconds = time_copies(which, host, device.data(), copies);
+    r.milliseconds = time_copies(dir, host, device.data(), copies);
     std::copy(host.begin(), host.end(), r.arrived.begin());
   }
   return r;

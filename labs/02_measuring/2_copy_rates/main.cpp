@@ -23,15 +23,15 @@ using lab::copy_rates::direction;
 using lab::copy_rates::gigabytes_per_second;
 using lab::copy_rates::memory;
 
-struct way {
+struct transfer {
   memory where;
-  direction which;
+  direction dir;
   const char* name;
 };
-constexpr way kWays[] = {{memory::pageable, direction::to_device, "pageable to device"},
-                         {memory::pinned, direction::to_device, "pinned to device"},
-                         {memory::pageable, direction::to_host, "pageable to host"},
-                         {memory::pinned, direction::to_host, "pinned to host"}};
+constexpr transfer kTransfers[] = {{memory::pageable, direction::to_device, "pageable to device"},
+                                   {memory::pinned, direction::to_device, "pinned to device"},
+                                   {memory::pageable, direction::to_host, "pageable to host"},
+                                   {memory::pinned, direction::to_host, "pinned to host"}};
 
 }  // namespace
 
@@ -48,8 +48,8 @@ int main(int argc, char** argv) {
   return program.run(argc, argv, [&] {
     program.require_memory(5 * size, 2 * size);
     const auto bytes = lab::random_bytes(size, program.seed());
-    for (const way& w : kWays) {
-      const auto r = copy(w.where, w.which, bytes);
+    for (const transfer& w : kTransfers) {
+      const auto r = copy(w.where, w.dir, bytes);
       std::printf("%s: ", w.name);
       if (!program.verdict(lab::compare_exact(r.arrived, bytes))) return false;
       if (size > 0 && r.pinned != (w.where == memory::pinned))
@@ -61,21 +61,21 @@ int main(int argc, char** argv) {
     std::vector<std::size_t> sizes;
     for (std::size_t n = size; n >= 4096 || sizes.empty(); n /= 4) sizes.insert(sizes.begin(), n);
 
-    lab::table rows({"bytes", kWays[0].name, kWays[1].name, kWays[2].name, kWays[3].name});
+    lab::table rows(
+        {"bytes", kTransfers[0].name, kTransfers[1].name, kTransfers[2].name, kTransfers[3].name});
     lab::chart plot{"Copies between host and device", "bytes", "GB/s", true, true};
-    for (const way& w : kWays) plot.lines.push_back({w.name, {}});
+    for (const transfer& w : kTransfers) plot.lines.push_back({w.name, {}});
     double pinned_ms[2] = {};  // of the largest copies, by direction
     for (const std::size_t n : sizes) {
       std::vector<lab::cell> row{static_cast<std::int64_t>(n)};
-      for (std::size_t k = 0; k < std::size(kWays); ++k) {
-        const auto& [where, which, name] = kWays[k];
+      for (std::size_t k = 0; k < std::size(kTransfers); ++k) {
+        const auto& [where, dir, name] = kTransfers[k];
         std::vector<float> times;
         for (int i = 0; i < program.repeat(); ++i)
-          times.push_back(
-              copy(where, which, std::span(bytes).first(n), static_cast<unsigned>(copies))
-                  .milliseconds);
+          times.push_back(copy(where, dir, std::span(bytes).first(n), static_cast<unsigned>(copies))
+                              .milliseconds);
         const double ms = lab::summarize(times).median_ms;
-        if (where == memory::pinned) pinned_ms[which == direction::to_host] = ms;
+        if (where == memory::pinned) pinned_ms[dir == direction::to_host] = ms;
         row.emplace_back(gigabytes_per_second(n, ms));
         plot.lines[k].points.emplace_back(static_cast<double>(n), gigabytes_per_second(n, ms));
       }
@@ -91,11 +91,11 @@ int main(int argc, char** argv) {
           "memory is as good as any other.\n");
       return true;
     }
-    for (const direction which : {direction::to_device, direction::to_host}) {
-      const double bare = lab::copy_rates::bare_pinned_ms(which, size, program.repeat());
+    for (const direction dir : {direction::to_device, direction::to_host}) {
+      const double bare = lab::copy_rates::bare_pinned_ms(dir, size, program.repeat());
       std::printf("pinned %s: %.1f %% of a bare cudaMemcpy by the host's clock (%.2f GB/s)\n",
-                  which == direction::to_device ? "to device" : "to host",
-                  100 * bare / pinned_ms[which == direction::to_host],
+                  dir == direction::to_device ? "to device" : "to host",
+                  100 * bare / pinned_ms[dir == direction::to_host],
                   gigabytes_per_second(size, bare));
     }
     return true;

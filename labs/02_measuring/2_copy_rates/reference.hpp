@@ -22,14 +22,14 @@ namespace lab::copy_rates {
 /// The time of one bare cudaMemcpy of n bytes of pinned memory, in milliseconds by the *host's*
 /// clock: the median of `repeat`, after one to warm up. (cudaMemcpy of pinned memory returns when
 /// the copy is done, so here the host's clock is a witness that knows nothing of events.)
-inline double bare_pinned_ms(direction which, std::size_t n, int repeat) {
+inline double bare_pinned_ms(direction dir, std::size_t n, int repeat) {
   pinned_buffer<std::uint8_t> host(n);
   device_buffer<std::uint8_t> device(n);
 
   std::vector<float> times;
   for (int i = 0; i <= repeat; ++i) {
     const host_timer clock;
-    if (which == direction::to_device)
+    if (dir == direction::to_device)
       CUDA_CHECK(cudaMemcpy(device.data(), host.data(), n, cudaMemcpyHostToDevice));
     else
       CUDA_CHECK(cudaMemcpy(host.data(), device.data(), n, cudaMemcpyDeviceToHost));

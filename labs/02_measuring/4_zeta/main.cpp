@@ -25,7 +25,7 @@ int main(int argc, char** argv) {
   return program.run(argc, argv, [&] {
     struct kind {
       precision type;
-      step which;
+      step version;
       const char* name;
     };
     constexpr kind kKinds[] = {{precision::in_float, step::large_first, "float, large first"},
@@ -36,10 +36,10 @@ int main(int argc, char** argv) {
     for (const unsigned s : {2U, 3U, 4U}) {
       const double zeta = lab::zeta::exact(s);
       const auto terms = static_cast<double>(lab::zeta::reference(s, size));
-      for (const auto& [type, which, name] : kKinds) {
-        const double value = lab::zeta::sum(which, type, s, size).value;
-        const double rounding = lab::zeta::rounding_bound(which, type, s, size);
-        const double all = lab::zeta::error_bound(which, type, s, size);
+      for (const auto& [type, version, name] : kKinds) {
+        const double value = lab::zeta::sum(version, type, s, size).value;
+        const double rounding = lab::zeta::rounding_bound(version, type, s, size);
+        const double all = lab::zeta::error_bound(version, type, s, size);
         for (const auto& outcome : {lab::compare(value, zeta, {.absolute = all}),
                                     lab::compare(value, terms, {.absolute = rounding})})
           if (!outcome) return program.verdict(outcome);

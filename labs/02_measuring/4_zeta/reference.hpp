@@ -57,7 +57,7 @@ inline double truncation_bound(unsigned s, std::size_t terms) {
 ///   So is every other large term: (m + kPartialSums + 3s) * zeta(s).
 /// (1 + u)^k is not quite 1 + k * u, but below 1 + k * u / (1 - k * u). Numbers below the smallest
 /// normal float are off by 2^-149 in each multiplication.
-inline double rounding_bound(step which, precision type, unsigned s, std::size_t terms) {
+inline double rounding_bound(step version, precision type, unsigned s, std::size_t terms) {
   if (terms == 0) return 0;
   const double u = type == precision::in_float ? 0x1p-24 : 0x1p-53;
   const auto n = static_cast<double>(terms);
@@ -65,13 +65,13 @@ inline double rounding_bound(step which, precision type, unsigned s, std::size_t
   constexpr double kZeta2 = 1.65;  // rounded up; zeta(s) is smaller for every s above 2
   const double most = m + static_cast<double>(kPartialSums) + 3 * s;
   const double small_first = (s == 2 ? 1 + std::log(n) : kZeta2) + 3 * s * kZeta2;
-  const double roundings = which == step::small_first ? small_first : most * kZeta2;
+  const double roundings = version == step::small_first ? small_first : most * kZeta2;
   return roundings * u / (1 - most * u) + n * s * 0x1p-149;
 }
 
 /// How far the computed sum may be from zeta(s).
-inline double error_bound(step which, precision type, unsigned s, std::size_t terms) {
-  return truncation_bound(s, terms) + rounding_bound(which, type, s, terms);
+inline double error_bound(step version, precision type, unsigned s, std::size_t terms) {
+  return truncation_bound(s, terms) + rounding_bound(version, type, s, terms);
 }
 
 }  // namespace lab::zeta

@@ -38,7 +38,7 @@ namespace {
 
 }  // namespace
 
-result sum(step which, precision type, unsigned s, std::size_t terms) {
+result sum(step version, precision type, unsigned s, std::size_t terms) {
   // TODO(4): refuse what the contract refuses (lab/refuse_if.hpp). Then the sum in float or in
   //          double.
   throw not_written("the sum of the terms", 1);

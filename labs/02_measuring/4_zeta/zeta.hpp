@@ -30,7 +30,7 @@ struct result {
 };
 
 /// The first terms of the series zeta(s) = 1 + 1/2^s + 1/3^s + 1/4^s …, added up in the order that
-/// `which` says. Each thread adds a run of neighbouring terms in this order, the host adds the
+/// `version` says. Each thread adds a run of neighbouring terms in this order, the host adds the
 /// threads' sums in this order, and both add numbers of the type that `type` says. 0 terms are 0.
 ///
 /// Accuracy: at most rounding_bound() (reference.hpp) from the exact sum of these terms, and so at
@@ -44,6 +44,6 @@ struct result {
 /// only these.
 ///
 /// From: the Kazan course on CUDA programming technology, chapter 3.
-result sum(step which, precision type, unsigned s, std::size_t terms);
+result sum(step version, precision type, unsigned s, std::size_t terms);
 
 }  // namespace lab::zeta

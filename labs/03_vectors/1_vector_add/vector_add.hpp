@@ -39,6 +39,6 @@ struct result {
 /// nothing.
 ///
 /// From: J. Sanders, E. Kandrot, CUDA by Example, 4.2.1 and 5.2.1. The step vectorized is ours.
-result add(step which, std::span<const float> a, std::span<const float> b);
+result add(step version, std::span<const float> a, std::span<const float> b);
 
 }  // namespace lab::vector_add

@@ -82,16 +82,16 @@ int main(int argc, char** argv) {
                        "How exact are the mathematical functions of the device, and how fast?");
   std::size_t size = 360 * 1000;
   program.add_size("--size", size, "number of elements; the text has 1000000000");
-  enum class which { all, sine, exponential, exponential10, logarithm, power };
+  enum class selection { all, sine, exponential, exponential10, logarithm, power };
   const auto& chosen =
-      program.add_choice<which>("--function",
-                                {{"all", which::all, "one after the other"},
-                                 {"sin", which::sine, "sine"},
-                                 {"exp", which::exponential, "e to the power x"},
-                                 {"exp10", which::exponential10, "10 to the power x"},
-                                 {"log", which::logarithm, "logarithm to base e"},
-                                 {"pow", which::power, "x to the power 2.5"}},
-                                which::all, "what to compute");
+      program.add_choice<selection>("--function",
+                                    {{"all", selection::all, "one after the other"},
+                                     {"sin", selection::sine, "sine"},
+                                     {"exp", selection::exponential, "e to the power x"},
+                                     {"exp10", selection::exponential10, "10 to the power x"},
+                                     {"log", selection::logarithm, "logarithm to base e"},
+                                     {"pow", selection::power, "x to the power 2.5"}},
+                                    selection::all, "what to compute");
   program.add_table_options();
 
   return program.run(argc, argv, [&] {
@@ -99,14 +99,14 @@ int main(int argc, char** argv) {
     program.require_memory(piece * (2 * sizeof(double) + sizeof(long double)),
                            piece * sizeof(double));
     constexpr struct {
-      which choice;
+      selection choice;
       function value;
       const char* name;
-    } kFunctions[] = {{which::sine, function::sine, "sin"},
-                      {which::exponential, function::exponential, "exp"},
-                      {which::exponential10, function::exponential10, "exp10"},
-                      {which::logarithm, function::logarithm, "log"},
-                      {which::power, function::power, "pow"}};
+    } kFunctions[] = {{selection::sine, function::sine, "sin"},
+                      {selection::exponential, function::exponential, "exp"},
+                      {selection::exponential10, function::exponential10, "exp10"},
+                      {selection::logarithm, function::logarithm, "log"},
+                      {selection::power, function::power, "pow"}};
     lab::table table({"function", "mean error", "max error", "at degrees", "max in ulp",
                       "of the bound", "ms", "10^9/s"});
     lab::chart chart{.title = "Error over the argument",
@@ -115,7 +115,7 @@ int main(int argc, char** argv) {
                      .log_y = true};
     bool right = true;
     for (const auto& f : kFunctions) {
-      if (chosen != which::all && chosen != f.choice) continue;
+      if (chosen != selection::all && chosen != f.choice) continue;
       double coarser = std::numeric_limits<double>::infinity();
       for (const auto& p : kPrecisions) {
         const std::string name = std::string(p.prefix) + f.name + p.suffix;
@@ -138,7 +138,7 @@ int main(int argc, char** argv) {
         }
         coarser = m.found.mean;
         // One curve for each version; of all functions together, the sine's.
-        if (chosen == f.choice || f.choice == which::sine) {
+        if (chosen == f.choice || f.choice == selection::sine) {
           lab::chart_line line{name, {}};
           for (std::size_t i = 0; i < m.circle.size(); ++i)
             line.points.emplace_back(

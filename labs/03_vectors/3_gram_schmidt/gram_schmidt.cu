@@ -101,7 +101,8 @@ void modified(workspace& w) {
 
 // --- given ---------------------------------------------------------------------------------------
 
-result orthogonalize(step which, std::span<const float> a, std::size_t count, std::size_t length) {
+result orthogonalize(step version, std::span<const float> a, std::size_t count,
+                     std::size_t length) {
   require_sensible(a, count, length);
   if (count == 0) return {};
   workspace w{device_buffer(a),
@@ -112,7 +113,7 @@ result orthogonalize(step which, std::span<const float> a, std::size_t count, st
               count,
               length};
   const float kernel_ms = time_kernel([&] {
-    if (which == step::classical)
+    if (version == step::classical)
       classical(w);
     else
       modified(w);

@@ -45,6 +45,6 @@ struct result {
 /// threads; the host adds partial sums and divides, and no more.
 ///
 /// From: the Kazan course on CUDA programming technology, chapter 5, homework.
-result orthogonalize(step which, std::span<const float> a, std::size_t count, std::size_t length);
+result orthogonalize(step version, std::span<const float> a, std::size_t count, std::size_t length);
 
 }  // namespace lab::gram_schmidt

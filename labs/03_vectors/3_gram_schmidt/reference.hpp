@@ -35,11 +35,11 @@ inline std::vector<wide_vector> rows_of(std::span<const float> values, std::size
 }
 
 /// b_j in double, from a_j and the b before it: what the step would make of them without rounding.
-inline wide_vector next_vector(step which, const wide_vector& a_j,
+inline wide_vector next_vector(step version, const wide_vector& a_j,
                                const std::vector<wide_vector>& b, std::size_t j) {
   wide_vector v = a_j;
   for (std::size_t k = 0; k < j; ++k)
-    add(v, -dot(which == step::classical ? a_j : v, b[k]) / dot(b[k], b[k]), b[k]);
+    add(v, -dot(version == step::classical ? a_j : v, b[k]) / dot(b[k], b[k]), b[k]);
   return v;
 }
 
@@ -92,10 +92,10 @@ inline double condition(std::vector<wide_vector> a) {
 /// errors: the modified step loses digits in proportion to the condition (A. Bjorck, 1967), the
 /// classical one in proportion to its square (L. Giraud, J. Langou, M. Rozloznik, 2005). From 1 on
 /// that is no promise at all.
-inline double cosine_bound(step which, std::span<const float> a, std::size_t count,
+inline double cosine_bound(step version, std::span<const float> a, std::size_t count,
                            std::size_t length) {
   const double k = condition(rows_of(a, count, length));
-  return rounding_bound(count, length) * (which == step::classical ? k * k : k);
+  return rounding_bound(count, length) * (version == step::classical ? k * k : k);
 }
 
 /// The largest |cosine| of the angle between two of the vectors; NaN if one has no direction.
@@ -112,15 +112,15 @@ inline double largest_cosine(std::span<const float> b, std::size_t count, std::s
   return largest;
 }
 
-/// Is `b` what `which` may make of the linearly independent vectors `a`? Each b_j must be what the
-/// definition says, given the b before it (so the span is right, too), and the b must be
+/// Is `b` what `version` may make of the linearly independent vectors `a`? Each b_j must be what
+/// the definition says, given the b before it (so the span is right, too), and the b must be
 /// orthogonal.
-inline comparison check(step which, std::span<const float> a, std::span<const float> b,
+inline comparison check(step version, std::span<const float> a, std::span<const float> b,
                         std::size_t count, std::size_t length) {
   if (b.size() != a.size()) return compare_exact(b, a);  // says so
   const auto given = rows_of(a, count, length), found = rows_of(b, count, length);
   for (std::size_t j = 0; j < count; ++j) {
-    wide_vector difference = next_vector(which, given[j], found, j);
+    wide_vector difference = next_vector(version, given[j], found, j);
     add(difference, -1, found[j]);
     const double error = std::sqrt(dot(difference, difference) / dot(given[j], given[j]));
     const double allowed = rounding_bound(count, length);
@@ -132,7 +132,7 @@ inline comparison check(step which, std::span<const float> a, std::span<const fl
     }
   }
   const double cosine = largest_cosine(b, count, length);
-  const double bound = cosine_bound(which, a, count, length);
+  const double bound = cosine_bound(version, a, count, length);
   std::ostringstream message;
   message << "all " << count << " vectors are what they should be; ";
   if (bound >= 1)

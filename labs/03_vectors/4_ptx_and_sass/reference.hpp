@@ -38,8 +38,8 @@ inline roles find_roles(std::string_view listing, std::string_view kernel) {
     if (is(next, "bra")) found.guard_leaves = next.predicate == "@" + found.guard;
     if (is(next, "mul.wide.s32")) found.element_bytes = std::stoi(next.operands.at(2));
     if (is(next, "st.global")) {
-      const std::string& place = next.operands.at(0);
-      found.sum_address = place.substr(1, place.size() - 2);  // without the brackets
+      const std::string& address = next.operands.at(0);
+      found.sum_address = address.substr(1, address.size() - 2);  // without the brackets
     }
   }
   return found;

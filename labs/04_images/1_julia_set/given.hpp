@@ -53,10 +53,10 @@ __device__ inline float2 start_of(const view& what, int x, int y) {
 using launch_of_step = void (*)(const view& what, int* iterations);
 
 /// compute(), with what launches the kernel of each step.
-inline result host_part_of_compute(const std::array<launch_of_step, 2>& launches, step which,
+inline result host_part_of_compute(const std::array<launch_of_step, 2>& launches, step version,
                                    const view& what) {
   require_good(what);
-  const launch_of_step launch = launches.at(static_cast<std::size_t>(which));
+  const launch_of_step launch = launches.at(static_cast<std::size_t>(version));
   device_buffer<int> iterations(static_cast<std::size_t>(what.width) *
                                 static_cast<std::size_t>(what.height));
   const float kernel_ms = time_kernel([&] { launch(what, iterations.data()); });

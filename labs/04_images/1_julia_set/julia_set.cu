@@ -72,8 +72,8 @@ void launch_blocks_16x16(const view& what, int* iterations) {
 
 }  // namespace
 
-result compute(step which, const view& what) {
-  return host_part_of_compute({launch_one_thread_per_block, launch_blocks_16x16}, which, what);
+result compute(step version, const view& what) {
+  return host_part_of_compute({launch_one_thread_per_block, launch_blocks_16x16}, version, what);
 }
 
 }  // namespace lab::julia_set

@@ -28,16 +28,16 @@ namespace {
 
 }  // namespace
 
-result frame(step which, int width, int height, int tick) {
+result frame(step version, int width, int height, int tick) {
   // TODO(4): a single frame of an animation.
-  if (which == step::blocks_16x16) throw not_written("step blocks_16x16", 1);
+  if (version == step::blocks_16x16) throw not_written("step blocks_16x16", 1);
   throw not_written("step flat_256", 3);
 }
 
-frame_callback animate(step which, int width, int height) {
+frame_callback animate(step version, int width, int height) {
   // TODO(4): host_part_of_animate() of given.hpp checks, allocates once, times and copies: it takes
   //          the step's function that launches.
-  if (which == step::blocks_16x16) throw not_written("step blocks_16x16", 1);
+  if (version == step::blocks_16x16) throw not_written("step blocks_16x16", 1);
   throw not_written("step flat_256", 3);
 }
 

@@ -40,7 +40,7 @@ inline constexpr int kLongestSide = 1 << 19;
 /// Requires: a kernel with a thread for each pixel, in blocks of 16 x 16 or of 256 in a row.
 ///
 /// From: J. Sanders, E. Kandrot, CUDA by Example, 5.2.2.
-result frame(step which, int width, int height, int tick);
+result frame(step version, int width, int height, int tick);
 
 /// Draws the pond at a tick into a picture that is there already, and returns kernel_ms.
 using frame_callback = std::function<float(bitmap& picture, int tick)>;
@@ -50,6 +50,6 @@ using frame_callback = std::function<float(bitmap& picture, int tick)>;
 /// It owns a single block of device memory, which all its frames use and all its copies share.
 /// The last copy that goes frees it. Called with a picture of another size it throws
 /// lab::invalid_input; otherwise all is as for frame(), and a bad size is refused here already.
-frame_callback animate(step which, int width, int height);
+frame_callback animate(step version, int width, int height);
 
 }  // namespace lab::ripple

@@ -121,10 +121,10 @@ grid grid_that_fills_the_device(kernel_of_dot kernel, std::size_t n, std::size_t
   throw not_written("step dynamic_shared", 4);  // 4 and 5 are this step
 }
 
-kernel_of_dot kernel_of(step which) {
-  if (which == step::static_shared) return static_shared;
-  if (which == step::dynamic_shared) return dynamic_shared;
-  if (which == step::warp_shuffle) {
+kernel_of_dot kernel_of(step version) {
+  if (version == step::static_shared) return static_shared;
+  if (version == step::dynamic_shared) return dynamic_shared;
+  if (version == step::warp_shuffle) {
     throw not_written("step warp_shuffle", 7);  // 7 and 8 done: return warp_shuffle;
   }
   throw not_written("step vectorized", 9);  // 7, 8 and 9 done: return vectorized;
@@ -132,14 +132,14 @@ kernel_of_dot kernel_of(step which) {
 
 }  // namespace
 
-result dot(step which, std::span<const float> a, std::span<const float> b) {
+result dot(step version, std::span<const float> a, std::span<const float> b) {
   require_good(a, b);
   const std::size_t n = a.size();
   if (n == 0) return {};  // a grid of no blocks would be an error
 
-  const kernel_of_dot dot_kernel = kernel_of(which);
-  const std::size_t bytes_a_thread = which == step::dynamic_shared ? sizeof(float) : 0;
-  const grid g = which == step::static_shared
+  const kernel_of_dot dot_kernel = kernel_of(version);
+  const std::size_t bytes_a_thread = version == step::dynamic_shared ? sizeof(float) : 0;
+  const grid g = version == step::static_shared
                      ? grid_of_static_shared(n)
                      : grid_that_fills_the_device(dot_kernel, n, bytes_a_thread);
   // TODO(6): both vectors on the device, room for a partial sum of each block, the launch of

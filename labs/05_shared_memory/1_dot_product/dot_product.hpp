@@ -43,6 +43,6 @@ struct result {
 /// From: J. Sanders, E. Kandrot, CUDA by Example, 5.3.1; the step dynamic_shared from the
 /// classroom task of the Kazan course on CUDA programming technology, chapter 7. The steps
 /// warp_shuffle and vectorized are ours.
-result dot(step which, std::span<const float> a, std::span<const float> b);
+result dot(step version, std::span<const float> a, std::span<const float> b);
 
 }  // namespace lab::dot_product

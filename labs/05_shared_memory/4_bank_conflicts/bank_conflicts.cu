@@ -58,7 +58,7 @@ struct tile_shape {
   std::size_t bytes;  // of shared memory that a block needs
 };
 
-tile_shape shape_of_tile(layout how, std::size_t element_bytes, std::size_t columns) {
+tile_shape shape_of_tile(layout tile_layout, std::size_t element_bytes, std::size_t columns) {
   // TODO(4): the pitch of each of the two layouts, and the bytes that a block's kThreads rows take.
   throw not_written("adding up the rows", 3);  // 3 and 4 are one step
 }
@@ -66,7 +66,7 @@ tile_shape shape_of_tile(layout how, std::size_t element_bytes, std::size_t colu
 // --- given: the launch ---------------------------------------------------------------------------
 
 template <class T>
-result launch(layout how, std::span<const T> table, std::size_t columns, unsigned rounds) {
+result launch(layout tile_layout, std::span<const T> table, std::size_t columns, unsigned rounds) {
   require_columns(columns);
   refuse_if(rounds < 1 || rounds > kMostRounds, "bank_conflicts: ", rounds,
             " rounds; there must be 1 to ", kMostRounds);
@@ -77,7 +77,7 @@ result launch(layout how, std::span<const T> table, std::size_t columns, unsigne
   refuse_if(blocks > 0x7FFF'FFFF, "bank_conflicts: too many rows for one grid");
   if (rows == 0) return {};  // a grid of no blocks would be an error
 
-  const tile_shape shape = shape_of_tile(how, sizeof(T), columns);
+  const tile_shape shape = shape_of_tile(tile_layout, sizeof(T), columns);
   const device_buffer device_table(table);
   device_buffer<float> device_sums(rows);
   const float kernel_ms = time_kernel([&] {
@@ -92,15 +92,17 @@ result launch(layout how, std::span<const T> table, std::size_t columns, unsigne
 
 // --- given: the three types ----------------------------------------------------------------------
 
-result row_sums(layout how, std::span<const signed char> table, std::size_t columns,
+result row_sums(layout tile_layout, std::span<const signed char> table, std::size_t columns,
                 unsigned rounds) {
-  return launch(how, table, columns, rounds);
+  return launch(tile_layout, table, columns, rounds);
 }
-result row_sums(layout how, std::span<const short> table, std::size_t columns, unsigned rounds) {
-  return launch(how, table, columns, rounds);
+result row_sums(layout tile_layout, std::span<const short> table, std::size_t columns,
+                unsigned rounds) {
+  return launch(tile_layout, table, columns, rounds);
 }
-result row_sums(layout how, std::span<const float> table, std::size_t columns, unsigned rounds) {
-  return launch(how, table, columns, rounds);
+result row_sums(layout tile_layout, std::span<const float> table, std::size_t columns,
+                unsigned rounds) {
+  return launch(tile_layout, table, columns, rounds);
 }
 
 }  // namespace lab::bank_conflicts

@@ -55,9 +55,11 @@ struct result {
 /// layout padded without bank conflicts.
 ///
 /// From: the Kazan course on CUDA programming technology, chapter 7.
-result row_sums(layout how, std::span<const signed char> table, std::size_t columns,
+result row_sums(layout tile_layout, std::span<const signed char> table, std::size_t columns,
                 unsigned rounds = 1);
-result row_sums(layout how, std::span<const short> table, std::size_t columns, unsigned rounds = 1);
-result row_sums(layout how, std::span<const float> table, std::size_t columns, unsigned rounds = 1);
+result row_sums(layout tile_layout, std::span<const short> table, std::size_t columns,
+                unsigned rounds = 1);
+result row_sums(layout tile_layout, std::span<const float> table, std::size_t columns,
+                unsigned rounds = 1);
 
 }  // namespace lab::bank_conflicts

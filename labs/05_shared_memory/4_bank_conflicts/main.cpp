@@ -50,12 +50,14 @@ struct measured {
 
 /// Adds up the rows of a table in one layout; checks the sums and what was counted.
 template <class T>
-measured measure(layout how, const std::vector<T>& table, std::size_t columns, double expected,
-                 const settings& with) {
+measured measure(layout tile_layout, const std::vector<T>& table, std::size_t columns,
+                 double expected, const settings& with) {
   namespace lab_functions = lab::bank_conflicts;
   lab_functions::result result;
   const std::span<const T> view(table);
-  const auto run_once = [&] { result = lab_functions::row_sums(how, view, columns, with.rounds); };
+  const auto run_once = [&] {
+    result = lab_functions::row_sums(tile_layout, view, columns, with.rounds);
+  };
   measured m;
   const auto reads = lab_functions::count_shared_reads(run_once);
   const auto sums =

@@ -19,7 +19,7 @@ constexpr unsigned kMaxBlocks = 1024;  // fills the GPUs of today; more panels a
 static_assert((kThreads & (kThreads - 1)) == 0, "the tree halves the block until 1 is left");
 
 /// What the panel from `left` to `left + h` contributes, not yet multiplied by h: an average of f.
-__device__ double average_of_panel(rule how, integrand f, double left, double h) {
+__device__ double average_of_panel(rule quadrature, integrand f, double left, double h) {
   // TODO(1): the three rules: see integrals.hpp. The weights of a rule add up to 1, so that a
   //          constant function is integrated exactly.
   return value_at(f, 0);
@@ -35,7 +35,7 @@ __device__ double sum_of_block(double* cache, double mine) {
 }
 
 /// partial[block] = the sum of the averages of the block's panels.
-__global__ void add_panels(rule how, integrand f, double a, double h, std::size_t n,
+__global__ void add_panels(rule quadrature, integrand f, double a, double h, std::size_t n,
                            double* partial) {
   __shared__ double cache[kThreads];
 
@@ -54,7 +54,7 @@ unsigned blocks_for(std::size_t n) {
 
 }  // namespace
 
-result integrate(rule how, integrand f, double a, double b, std::size_t n) {
+result integrate(rule quadrature, integrand f, double a, double b, std::size_t n) {
   require_sensible(f, a, b, n);
   if (a == b) return {};  // also where f is infinite, and 0 times that NaN
 

@@ -35,8 +35,8 @@ struct result {
 };
 
 /// The integral of f from a to b, by cutting it into n panels of equal width and adding up what
-/// `how` says of each. Any n from 1 to kMaxPanels: no multiple of anything. Where a = b the result
-/// is 0; where a > b it is that from b to a, with a minus.
+/// `quadrature` says of each. Any n from 1 to kMaxPanels: no multiple of anything. Where a = b the
+/// result is 0; where a > b it is that from b to a, with a minus.
 ///
 /// Accuracy: the value is the rule's, not the integral's, which differs by what the rule leaves
 /// out. From the rule's it is at most reference(…).bound (reference.hpp) away, which any way that
@@ -52,6 +52,6 @@ struct result {
 /// From: the midpoint rule and the comparison with trapezoid and Simpson's from the Kazan course on
 /// CUDA programming technology, chapter 7; one Simpson panel per thread, and π, from the course on
 /// parallel programming with C++ of Ulm University. (There n must be a multiple of the block.)
-result integrate(rule how, integrand f, double a, double b, std::size_t n);
+result integrate(rule quadrature, integrand f, double a, double b, std::size_t n);
 
 }  // namespace lab::integrals

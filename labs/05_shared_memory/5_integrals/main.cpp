@@ -41,7 +41,7 @@ bool compare_rules(lab::program& program, integrand f, double a, double b) {
                   .y_label = "error",
                   .log_x = true,
                   .log_y = true};
-  for (const auto& how : kRules) plot.lines.push_back({how.name, {}});
+  for (const auto& quadrature : kRules) plot.lines.push_back({quadrature.name, {}});
 
   bool right = true;
   std::array<double, kRules.size()> before{kNothing, kNothing, kNothing};
@@ -81,7 +81,7 @@ int main(int argc, char** argv) {
   program.add_size("--size", size, "number of panels").positive();
   program.add_number("--from", from, "where to begin");
   program.add_number("--to", to, "where to end");
-  const auto& how = program.add_choice<rule>(
+  const auto& quadrature = program.add_choice<rule>(
       "--rule",
       {{"midpoint", rule::midpoint}, {"trapezoid", rule::trapezoid}, {"simpson", rule::simpson}},
       rule::simpson, "how to integrate");
@@ -96,19 +96,19 @@ int main(int argc, char** argv) {
   program.add_table_options();
 
   return program.run(argc, argv, [&] {
-    const double value = lab::integrals::integrate(how, f, from, to, size).value;
+    const double value = lab::integrals::integrate(quadrature, f, from, to, size).value;
     const double integral = lab::integrals::exact(f, from, to);
     std::printf("from %g to %g, %zu panels\n", from, to, size);
     std::printf("the rule:     %.16g\n", value);
     std::printf("the integral: %.16g, off by %.2g\n", integral, value - integral);
 
-    const auto expected = lab::integrals::reference(how, f, from, to, size);
+    const auto expected = lab::integrals::reference(quadrature, f, from, to, size);
     std::printf("off by %.2g from the same rule on the host; roundings may make it %.2g\n",
                 std::fabs(value - expected.value), expected.bound);
     if (!program.verdict(lab::compare(value, expected.value, {.absolute = expected.bound})))
       return false;
     program.report_kernel(
-        [&] { return lab::integrals::integrate(how, f, from, to, size).kernel_ms; },
+        [&] { return lab::integrals::integrate(quadrature, f, from, to, size).kernel_ms; },
         {.items = static_cast<double>(size), .item_name = "panels"});
     return compare_rules(program, f, from, to);
   });

@@ -72,13 +72,13 @@ struct expectation {
 /// The slope of the half circle has no largest value. But it falls away from the ends, so that the
 /// panels' h * slope add up to less than twice what f rises and falls, 2; and at the ends
 /// themselves √(1 - x²) moves by less than √(3 * shift), with a weight of at most h.
-inline expectation reference(rule how, integrand f, double a, double b, std::size_t n) {
+inline expectation reference(rule quadrature, integrand f, double a, double b, std::size_t n) {
   const auto magnitude = [f](long double x) {
     const long double s = std::fabs(x);
     return f == integrand::cubic ? ((4 * s + 3) * s + 2) * s + 1 : std::fabs(value_of(f, x));
   };
-  const auto panel = [how](auto at, long double left, long double right) {
-    switch (how) {
+  const auto panel = [quadrature](auto at, long double left, long double right) {
+    switch (quadrature) {
       case rule::midpoint:
         return at((left + right) / 2);
       case rule::trapezoid:
@@ -101,7 +101,7 @@ inline expectation reference(rule how, integrand f, double a, double b, std::siz
   const double h = std::fabs(static_cast<double>(width));
   const double largest = std::max(std::fabs(a), std::fabs(b));
   const double shift = 8 * u * largest;
-  const auto places = [&] {
+  const auto positions = [&] {
     const double length = h * static_cast<double>(n);
     switch (f) {
       case integrand::bell:
@@ -121,7 +121,7 @@ inline expectation reference(rule how, integrand f, double a, double b, std::siz
   const double roundings =
       std::ceil(panels / 1024) + std::min(std::ceil(panels / 256), 1024.0) + 30;
   return {static_cast<double>(width * sum),
-          roundings * u * h * static_cast<double>(magnitudes) + places()};
+          roundings * u * h * static_cast<double>(magnitudes) + positions()};
 }
 
 }  // namespace lab::integrals

@@ -121,12 +121,12 @@ double norm_in_one_pass(const device_buffer<float>& x, float& milliseconds) {
 
 // --- given ---------------------------------------------------------------------------------------
 
-result norm(step which, std::span<const float> x) {
+result norm(step version, std::span<const float> x) {
   if (x.empty()) return {};
   const device_buffer<float> device_x(x);
   float milliseconds = 0;
   double value = 0;
-  switch (which) {
+  switch (version) {
     case step::by_dot_product:
       value = root_of_squares(device_x, 1, milliseconds);
       break;

@@ -40,6 +40,6 @@ struct result {
 /// reduces twice, one_pass reads x once.
 ///
 /// From: the homework of the Kazan course on CUDA programming technology, chapter 7.
-result norm(step which, std::span<const float> x);
+result norm(step version, std::span<const float> x);
 
 }  // namespace lab::euclidean_norm

@@ -50,10 +50,10 @@ std::vector<float> ones(std::size_t size, std::uint64_t seed) {
 }
 
 /// Whether each of them is counted once. A bound for rounding errors cannot tell.
-lab::comparison check_exact_norm(lab::euclidean_norm::step which, const std::vector<float>& x) {
+lab::comparison check_exact_norm(lab::euclidean_norm::step version, const std::vector<float>& x) {
   const double expected = lab::euclidean_norm::as_float(lab::euclidean_norm::reference(x));
   lab::comparison result =
-      lab::compare(lab::euclidean_norm::norm(which, x).value, expected, lab::tolerance{});
+      lab::compare(lab::euclidean_norm::norm(version, x).value, expected, lab::tolerance{});
   result.message = result.ok ? "each 1 and each -1 was counted once"
                              : "the norm of ones and minus ones: " + result.message;
   return result;

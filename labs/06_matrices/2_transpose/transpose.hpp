@@ -34,6 +34,7 @@ struct result {
 ///
 /// From: the Kazan course on CUDA programming technology, chapter 6 (1000 x 2000 floats, blocks of
 /// 16 x 16). The tiles are ours.
-result transpose(step which, std::span<const float> matrix, std::size_t rows, std::size_t columns);
+result transpose(step version, std::span<const float> matrix, std::size_t rows,
+                 std::size_t columns);
 
 }  // namespace lab::transpose

@@ -120,14 +120,14 @@ result add_pitched_on_device(std::span<const float> a, std::span<const float> b,
 
 // --- given ---------------------------------------------------------------------------------------
 
-result add(step which, std::span<const float> a, std::span<const float> b, std::size_t rows,
+result add(step version, std::span<const float> a, std::span<const float> b, std::size_t rows,
            std::size_t columns) {
   refuse_if(!has_shape(a.size(), rows, columns) || !has_shape(b.size(), rows, columns),
             "matrix_add: a has ", a.size(), " elements and b ", b.size(), ", and ", rows, " x ",
             columns, " are needed of both");
   if (a.empty()) return {};  // a grid of no blocks would be an error
-  return which == step::flat ? add_flat_on_device(a, b, rows, columns)
-                             : add_pitched_on_device(a, b, rows, columns);
+  return version == step::flat ? add_flat_on_device(a, b, rows, columns)
+                               : add_pitched_on_device(a, b, rows, columns);
 }
 
 }  // namespace lab::matrix_add

@@ -43,7 +43,7 @@ struct result {
 ///
 /// From: the Kazan course on CUDA programming technology, chapter 6 (the sum, and the homework to
 /// add two M x N arrays). cudaMallocPitch is our addition.
-result add(step which, std::span<const float> a, std::span<const float> b, std::size_t rows,
+result add(step version, std::span<const float> a, std::span<const float> b, std::size_t rows,
            std::size_t columns);
 
 }  // namespace lab::matrix_add

@@ -96,20 +96,20 @@ struct alignas(16) slice {
 };
 
 /// A row and a column.
-struct place {
+struct coordinates {
   unsigned row, column;
 };
 
 /// Where the j-th four of this thread is in a slice of a matrix, `columns` wide, of which each of
 /// `threads` threads loads the same number of fours.
-__device__ inline place place_of_four(unsigned j, unsigned threads, unsigned columns) {
+__device__ inline coordinates coordinates_of_four(unsigned j, unsigned threads, unsigned columns) {
   const unsigned four = j * threads + threadIdx.x;
   return {four / (columns / 4), four % (columns / 4) * 4};
 }
 
 /// The first of this thread's elements in the upper left piece of its warp, within the block's.
 template <class Tiling>
-__device__ place my_place() {
+__device__ coordinates coordinates_of_thread() {
   constexpr unsigned kAcross = Tiling::BN / Tiling::kWarpColumns;  // warps next to each other
   constexpr unsigned kLanesAcross = kPieceColumns / 4;             // lanes next to each other
   const unsigned warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
@@ -125,7 +125,7 @@ __device__ inline void read_four(const float* from, float* to) {
 
 /// Stores this thread's sums where C has such elements.
 template <class Tiling, bool kAligned>
-__device__ void store(const float (&sum)[Tiling::TM][Tiling::TN], place mine, float* c,
+__device__ void store(const float (&sum)[Tiling::TM][Tiling::TN], coordinates mine, float* c,
                       shape size) {
 #pragma unroll
   for (unsigned r = 0; r < Tiling::TM; ++r) {

@@ -55,6 +55,6 @@ struct result {
 /// From: the Kazan course on CUDA programming technology, chapter 7 (tiles in shared memory), with
 /// the tile as a template parameter and the sizes of the UVT report on data parallelism. The steps
 /// from coarse_1d on are ours.
-result multiply(step which, std::span<const float> a, std::span<const float> b, shape size);
+result multiply(step version, std::span<const float> a, std::span<const float> b, shape size);
 
 }  // namespace lab::tiled_matmul

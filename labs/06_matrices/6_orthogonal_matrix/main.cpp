@@ -21,11 +21,11 @@ namespace {
 
 enum class kind { rotation, reflection, permutation, identity, perturbed, scaled, random, nan };
 
-std::vector<float> make(kind which, std::size_t n, std::uint64_t seed) {
+std::vector<float> make(kind example, std::size_t n, std::uint64_t seed) {
   using namespace lab::orthogonal_matrix;
   const std::size_t somewhere = n * n / 3;
   std::vector<float> a;
-  switch (which) {
+  switch (example) {
     case kind::rotation:
       return rotation(n, seed);
     case kind::reflection:

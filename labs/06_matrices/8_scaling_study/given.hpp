@@ -51,18 +51,18 @@ inline void require_sensible(unsigned block) {
             " threads are not part of it; 4, 8, 16, 32 are");
 }
 
-inline void require_sensible(plan how) {
-  refuse_if(how.samples == 0, "scaling_study: a row without samples has no time");
-  refuse_if(!(how.sample_ms >= 0 && how.sample_ms <= 1000),
+inline void require_sensible(plan options) {
+  refuse_if(options.samples == 0, "scaling_study: a row without samples has no time");
+  refuse_if(!(options.sample_ms >= 0 && options.sample_ms <= 1000),
             "scaling_study: a sample takes from 0 to 1000 ms at least");
 }
 
 /// What cannot be measured is refused before anything is.
 inline void require_sensible(std::span<const problem> problems, std::span<const unsigned> blocks,
-                             plan how) {
+                             plan options) {
   for (const problem& each : problems) require_sensible(each);
   for (const unsigned each : blocks) require_sensible(each);
-  require_sensible(how);
+  require_sensible(options);
 }
 
 /// A problem's matrices in device memory. c is not written yet.

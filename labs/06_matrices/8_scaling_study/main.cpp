@@ -174,9 +174,9 @@ int main(int argc, char** argv) {
     for (const shape size : sizes)
       problems.push_back(lab::scaling_study::make_problem(size, program.seed()));
 
-    const plan how{static_cast<unsigned>(program.repeat()), sample_ms};
-    const auto rows = lab::scaling_study::study(problems, kBlocks, how);
-    if (!program.verdict(lab::scaling_study::check(rows, problems, kBlocks, how))) return false;
+    const plan options{static_cast<unsigned>(program.repeat()), sample_ms};
+    const auto rows = lab::scaling_study::study(problems, kBlocks, options);
+    if (!program.verdict(lab::scaling_study::check(rows, problems, kBlocks, options))) return false;
     if (lab::on_cpu_device()) {
       std::printf("CPU device: its times are not GPU times, so there are no rates here\n");
       const lab::table table = cpu_device_table(rows);

@@ -29,7 +29,7 @@ inline problem make_problem(shape size, std::uint64_t seed) {
 
 /// Are these the rows that were asked for, and does each of them follow from its own samples?
 inline comparison check(std::span<const row> rows, std::span<const problem> problems,
-                        std::span<const unsigned> blocks, plan how) {
+                        std::span<const unsigned> blocks, plan options) {
   if (rows.size() != problems.size() * blocks.size())
     return {false, std::to_string(rows.size()) + " rows, expected " +
                        std::to_string(problems.size()) + " problems with " +
@@ -53,11 +53,11 @@ inline comparison check(std::span<const row> rows, std::span<const problem> prob
                               static_cast<double>(size.k);
     if (each.operations != operations) return wrong("the operations are not 2 m n k");
     if (each.launches == 0) return wrong("a sample has no launches");
-    if (each.sample_ms.size() != how.samples)
+    if (each.sample_ms.size() != options.samples)
       return wrong(std::to_string(each.sample_ms.size()) + " samples, expected " +
-                   std::to_string(how.samples));
+                   std::to_string(options.samples));
     for (const float ms : each.sample_ms)
-      if (!(ms > 0 && ms >= how.sample_ms && std::isfinite(ms)))
+      if (!(ms > 0 && ms >= options.sample_ms && std::isfinite(ms)))
         return wrong("a sample of " + std::to_string(ms) + " ms is too short");
     if (!same(each.ms, summarize(each.sample_ms).median_ms / each.launches))
       return wrong("the time is not the median of the samples, for one launch");

@@ -58,7 +58,7 @@ float time_sample(unsigned block, on_device& matrices, unsigned launches) {
 }
 
 /// Measures one problem with one block size.
-row measure(const problem& what, unsigned block, plan how) {
+row measure(const problem& what, unsigned block, plan options) {
   // TODO(5): bring the matrices to the device and verify(). Then take samples. Invariant: all that
   //          are kept have the same number of launches, and took sample_ms or longer. One that is
   //          too short doubles the number, and what was kept so far is no good any more. Then the
@@ -69,8 +69,8 @@ row measure(const problem& what, unsigned block, plan how) {
 }  // namespace
 
 std::vector<row> study(std::span<const problem> problems, std::span<const unsigned> blocks,
-                       plan how) {
-  require_sensible(problems, blocks, how);
+                       plan options) {
+  require_sensible(problems, blocks, options);
   // TODO(6): measure() every problem with every block size, in the order of scaling_study.hpp.
   throw not_written("the study", 1);  // begin at the beginning
 }

@@ -78,6 +78,6 @@ class wrong_product : public std::runtime_error {
 /// From: the UVT report on data parallelism, which asks how the rate of a matrix product depends on
 /// its size and on the number of threads in a block.
 std::vector<row> study(std::span<const problem> problems, std::span<const unsigned> blocks,
-                       plan how);
+                       plan options);
 
 }  // namespace lab::scaling_study

@@ -30,8 +30,8 @@ inline void require_good(std::span<const sphere> scene, int width, int height) {
     const auto require = [i](bool good, const char* otherwise) {
       refuse_if(!good, "ray_tracer: sphere ", i, otherwise);
     };
-    for (const float place : {ball.x, ball.y, ball.z})  // a NaN is not <= anything
-      require(std::fabs(place) <= kFarthest, " has a coordinate that is no number up to 1e9");
+    for (const float coordinate : {ball.x, ball.y, ball.z})  // a NaN is not <= anything
+      require(std::fabs(coordinate) <= kFarthest, " has a coordinate that is no number up to 1e9");
     require(ball.radius >= kSmallestRadius && ball.radius <= kFarthest,
             " has a radius that is not in 1e-9 to 1e9");
     for (const float part : {ball.r, ball.g, ball.b})

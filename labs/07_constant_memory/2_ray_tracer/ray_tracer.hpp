@@ -71,6 +71,6 @@ inline constexpr float kSmallestRadius = 1e-9F;
 /// memory, or from a `__constant__` one.
 ///
 /// From: J. Sanders, E. Kandrot, CUDA by Example, 6.2 and 6.3.
-result render(step which, std::span<const sphere> scene, int width, int height);
+result render(step version, std::span<const sphere> scene, int width, int height);
 
 }  // namespace lab::ray_tracer

@@ -24,23 +24,23 @@ inline bitmap reference(std::span<const sphere> scene, int width, int height) {
   std::vector<float> depths(picture.pixels().size(), -std::numeric_limits<float>::infinity());
   for (const sphere& ball : scene) {
     const float radius_squared = ball.radius * ball.radius;
-    std::size_t place = 0;
+    std::size_t position = 0;
     for (int y = 0; y < height; ++y) {
       const float down = static_cast<float>(y) - static_cast<float>(height) / 2 - ball.y;
       const float down_squared = down * down;
-      for (int x = 0; x < width; ++x, ++place) {
+      for (int x = 0; x < width; ++x, ++position) {
         const float right = static_cast<float>(x) - static_cast<float>(width) / 2 - ball.x;
         const float inside = radius_squared - (right * right + down_squared);
         if (inside <= 0) continue;
         const float above = std::sqrt(inside);
         const float depth = above + ball.z;
-        if (depth <= depths[place]) continue;
-        depths[place] = depth;
+        if (depth <= depths[position]) continue;
+        depths[position] = depth;
         const float shade = above / ball.radius;
         const auto byte = [shade](float part) {
           return static_cast<std::uint8_t>(part * shade * 255.0F);
         };
-        picture.pixels()[place] = {byte(ball.r), byte(ball.g), byte(ball.b), 255};
+        picture.pixels()[position] = {byte(ball.r), byte(ball.g), byte(ball.b), 255};
       }
     }
   }

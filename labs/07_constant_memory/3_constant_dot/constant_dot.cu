@@ -29,9 +29,9 @@ namespace {
 
 }  // namespace
 
-result dot(step which, std::span<const float> a, std::span<const float> b) {
+result dot(step version, std::span<const float> a, std::span<const float> b) {
   // TODO(4): refuse what the contract refuses; a on the device; then the step's function.
-  if (which == step::global_memory) throw not_written("step global_memory", 1);
+  if (version == step::global_memory) throw not_written("step global_memory", 1);
   throw not_written("step constant_memory", 2);  // 2 and 3
 }
 

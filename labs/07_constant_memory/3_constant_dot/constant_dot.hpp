@@ -39,6 +39,6 @@ struct result {
 /// reads b from a `__constant__` array and never from device memory.
 ///
 /// From: the classroom task of the Kazan course on CUDA programming technology, chapter 8.
-result dot(step which, std::span<const float> a, std::span<const float> b);
+result dot(step version, std::span<const float> a, std::span<const float> b);
 
 }  // namespace lab::constant_dot

@@ -28,11 +28,11 @@ inline std::vector<float> reference_fetch(std::span<const float> texels,
 }
 
 /// T[i], inside and outside. `i` is a whole number.
-inline double texel(std::span<const float> texels, const settings& how, double i) {
+inline double texel(std::span<const float> texels, const settings& sampling, double i) {
   const auto n = static_cast<double>(texels.size());
-  if (how.outside == cudaAddressModeBorder && (i < 0 || i >= n)) return how.border;
-  if (how.outside == cudaAddressModeWrap) i -= n * std::floor(i / n);
-  if (how.outside == cudaAddressModeMirror) {
+  if (sampling.address_mode == cudaAddressModeBorder && (i < 0 || i >= n)) return sampling.border;
+  if (sampling.address_mode == cudaAddressModeWrap) i -= n * std::floor(i / n);
+  if (sampling.address_mode == cudaAddressModeMirror) {
     i -= 2 * n * std::floor(i / (2 * n));
     i = std::min(i, 2 * n - 1 - i);
   }
@@ -52,17 +52,17 @@ struct expectation {
 ///   The line between any two texels is no steeper than their largest difference.
 /// - Mixing in float: three operations, each off by at most 2^-24 of the larger texel.
 ///   Hardware need not do it in this order, and gets four times as much.
-inline expectation reference_sample(std::span<const float> texels, const settings& how,
-                                    float place) {
-  const double u = place * (how.normalized ? static_cast<double>(texels.size()) : 1.0);
-  if (how.filter == cudaFilterModePoint) return {texel(texels, how, std::floor(u)), 0};
+inline expectation reference_sample(std::span<const float> texels, const settings& sampling,
+                                    float coordinate) {
+  const double u = coordinate * (sampling.normalized ? static_cast<double>(texels.size()) : 1.0);
+  if (sampling.filter == cudaFilterModePoint) return {texel(texels, sampling, std::floor(u)), 0};
   const double i = std::floor(u - 0.5), w = u - 0.5 - i;
-  const double left = texel(texels, how, i), right = texel(texels, how, i + 1);
+  const double left = texel(texels, sampling, i), right = texel(texels, sampling, i + 1);
   double low = *std::min_element(texels.begin(), texels.end());
   double high = *std::max_element(texels.begin(), texels.end());
-  if (how.outside == cudaAddressModeBorder) {
-    low = std::min(low, static_cast<double>(how.border));
-    high = std::max(high, static_cast<double>(how.border));
+  if (sampling.address_mode == cudaAddressModeBorder) {
+    low = std::min(low, static_cast<double>(sampling.border));
+    high = std::max(high, static_cast<double>(sampling.border));
   }
   const double larger = std::max(std::fabs(left), std::fabs(right));
   return {(1 - w) * left + w * right, std::fabs(right - left) / 256 +
@@ -71,20 +71,21 @@ inline expectation reference_sample(std::span<const float> texels, const setting
 }
 
 /// Whether all values are what sample() is to give.
-inline comparison compare_samples(std::span<const float> texels, const settings& how,
-                                  std::span<const float> places, std::span<const float> values) {
-  if (values.size() != places.size())
-    return {false, std::to_string(places.size()) + " coordinates have " +
+inline comparison compare_samples(std::span<const float> texels, const settings& sampling,
+                                  std::span<const float> coordinates,
+                                  std::span<const float> values) {
+  if (values.size() != coordinates.size())
+    return {false, std::to_string(coordinates.size()) + " coordinates have " +
                        std::to_string(values.size()) + " values"};
   std::size_t wrong = 0;
   std::string first;
-  for (std::size_t k = 0; k < places.size(); ++k) {
-    const auto [value, bound] = reference_sample(texels, how, places[k]);
+  for (std::size_t k = 0; k < coordinates.size(); ++k) {
+    const auto [value, bound] = reference_sample(texels, sampling, coordinates[k]);
     const auto one = compare(values[k], value, {.absolute = bound});
-    if (!one && wrong++ == 0) first = "at " + std::to_string(places[k]) + ": " + one.message;
+    if (!one && wrong++ == 0) first = "at " + std::to_string(coordinates[k]) + ": " + one.message;
   }
-  if (wrong == 0) return {true, "all " + std::to_string(places.size()) + " coordinates match"};
-  return {false, std::to_string(wrong) + " of " + std::to_string(places.size()) +
+  if (wrong == 0) return {true, "all " + std::to_string(coordinates.size()) + " coordinates match"};
+  return {false, std::to_string(wrong) + " of " + std::to_string(coordinates.size()) +
                      " coordinates differ; the first " + first};
 }
 

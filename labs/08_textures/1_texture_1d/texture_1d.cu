@@ -3,7 +3,7 @@
 
 // 08.1 texture_1d: texture objects over linear memory and over a CUDA array.
 // Edit:  this file, from TODO(1) to TODO(5). texture_1d.hpp has the formulas.
-// Run:   scripts/lab run 08.1 -- --outside border
+// Run:   scripts/lab run 08.1 -- --address-mode border
 // Test:  scripts/lab test 08.1
 // Hints: scripts/lab hint 08.1             Chapter: docs/08_textures.md
 
@@ -42,7 +42,7 @@ texture_view view_of(const array_owner& array, const settings& settings) {
   throw not_written("sample()", 4);
 }
 
-__global__ void sample_each(cudaTextureObject_t view, const float* places, float* values,
+__global__ void sample_each(cudaTextureObject_t view, const float* coordinates, float* values,
                             std::size_t n) {
   // TODO(5): as fetch_each, with tex1D<float>(object, place).
 }
@@ -58,16 +58,19 @@ result fetch(std::span<const float> texels, std::span<const int> indices) {
   });
 }
 
-result sample(std::span<const float> texels, const settings& how, std::span<const float> places) {
+result sample(std::span<const float> texels, const settings& sampling,
+              std::span<const float> coordinates) {
   require_texels(texels.size(), most_texels_in_an_array());
-  const bool periodic = how.outside == cudaAddressModeWrap || how.outside == cudaAddressModeMirror;
+  const bool periodic = sampling.address_mode == cudaAddressModeWrap ||
+                        sampling.address_mode == cudaAddressModeMirror;
   // TODO(4): without normalised coordinates CUDA takes clamp for wrap and mirror, and says nothing.
   //          Refuse that: throw invalid_input, with a sentence.
   const array_owner array = array_of(texels);
-  const texture_view view = view_of(array, how);
-  return values_at(places, [&](unsigned blocks, const float* at, float* values, std::size_t n) {
-    sample_each<<<blocks, kThreads>>>(view.object(), at, values, n);
-  });
+  const texture_view view = view_of(array, sampling);
+  return values_at(coordinates,
+                   [&](unsigned blocks, const float* at, float* values, std::size_t n) {
+                     sample_each<<<blocks, kThreads>>>(view.object(), at, values, n);
+                   });
 }
 
 }  // namespace lab::texture_1d

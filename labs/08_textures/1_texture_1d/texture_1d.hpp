@@ -18,13 +18,13 @@ inline constexpr std::size_t kDefaultSamples = 1'000'000;
 /// How an array is read. The enumerations are CUDA's own.
 struct settings {
   cudaTextureFilterMode filter = cudaFilterModePoint;
-  cudaTextureAddressMode outside = cudaAddressModeClamp;
+  cudaTextureAddressMode address_mode = cudaAddressModeClamp;
   bool normalized = false;  ///< coordinates from 0 to 1 for the whole texture, not from 0 to n
   float border = 0;         ///< what is outside with cudaAddressModeBorder
 };
 
 struct result {
-  std::vector<float> values;  ///< one for each index, or for each place
+  std::vector<float> values;  ///< one for each index, or for each coordinate
   float kernel_ms = 0;        ///< the time of the kernel alone
 };
 
@@ -42,8 +42,8 @@ struct result {
 /// which are gone). So is sample().
 result fetch(std::span<const float> texels, std::span<const int> indices);
 
-/// values[k] is what tex1D finds at places[k] in a texture over a CUDA array with n texels T[0] to
-/// T[n - 1]. With u = the coordinate, or n times that if it is normalised, that is
+/// values[k] is what tex1D finds at coordinates[k] in a texture over a CUDA array with n texels
+/// T[0] to T[n - 1]. With u = the coordinate, or n times that if it is normalised, that is
 ///
 ///     point:   T[floor(u)]
 ///     linear:  (1 - w) * T[i] + w * T[i + 1]    with i = floor(u - 0.5), w = u - 0.5 - i,
@@ -52,7 +52,7 @@ result fetch(std::span<const float> texels, std::span<const int> indices);
 /// And T[i] outside of the texture is, with
 ///
 ///     clamp:   the nearest texel
-///     border:  how.border
+///     border:  sampling.border
 ///     wrap:    T[i mod n]: the texture again and again            normalised only
 ///     mirror:  the same, every second time backwards              normalised only
 ///
@@ -62,6 +62,7 @@ result fetch(std::span<const float> texels, std::span<const int> indices);
 /// Throws lab::invalid_input when there are no texels, or more than most_texels_in_an_array(), and
 /// for wrap or mirror with coordinates that are not normalised (CUDA would clamp without an error
 /// message); lab::cuda_error as above.
-result sample(std::span<const float> texels, const settings& how, std::span<const float> places);
+result sample(std::span<const float> texels, const settings& sampling,
+              std::span<const float> coordinates);
 
 }  // namespace lab::texture_1d

@@ -91,13 +91,13 @@ result dot_of(std::span<const float> a, std::span<const float> b) {
 
 }  // namespace
 
-std::size_t longest(step which) {
+std::size_t longest(step version) {
   // TODO(3): what this device's textures allow: of the two kinds of the step, the one that allows
   //          less. Ask, with the functions of lab/texture.hpp; do not remember a number.
   throw not_written("longest()", 3);
 }
 
-result dot(step which, std::span<const float> a, std::span<const float> b) {
+result dot(step version, std::span<const float> a, std::span<const float> b) {
   const std::size_t n = a.size();
   refuse_if(n != b.size(), "texture_dot: a has ", n, " elements and b has ", b.size(),
             "; they must be equally long");
@@ -105,7 +105,7 @@ result dot(step which, std::span<const float> a, std::span<const float> b) {
   if (n == 0) return {};  // there is no texture of nothing
 
   // TODO(5): the other two steps.
-  switch (which) {
+  switch (version) {
     case step::linear_linear:
       return dot_of<in_linear, in_linear>(a, b);
     default:

@@ -22,7 +22,7 @@ enum class step {
 /// The longest vectors that a step takes on the current device: as long as its shorter kind of
 /// texture may be. For all that have an array in them, most_texels_in_an_array() of
 /// lab/texture.hpp; else most_texels_in_linear_memory().
-std::size_t longest(step which);
+std::size_t longest(step version);
 
 struct result {
   float value = 0;
@@ -35,7 +35,7 @@ struct result {
 /// Accuracy: at most error_bound(a, b) (reference.hpp) from the exact sum. All steps add the same
 /// numbers in the same order: their results are equal, bit by bit.
 ///
-/// Throws lab::invalid_input when the lengths differ, and when they are more than longest(which),
+/// Throws lab::invalid_input when the lengths differ, and when they are more than longest(version),
 /// with a sentence that has both numbers; lab::cuda_error when CUDA reports an error. Neither
 /// leaves memory or a texture object behind.
 ///
@@ -43,6 +43,6 @@ struct result {
 /// over arrays or linear memory as the step says.
 ///
 /// From: the homework of the Kazan course on CUDA programming technology, chapter 8.
-result dot(step which, std::span<const float> a, std::span<const float> b);
+result dot(step version, std::span<const float> a, std::span<const float> b);
 
 }  // namespace lab::texture_dot

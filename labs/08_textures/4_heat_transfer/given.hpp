@@ -45,14 +45,14 @@ inline dim3 blocks_of(int wide, int high, const task& what) {
               static_cast<unsigned>((what.height + high - 1) / high));
 }
 
-inline void require_temperatures(const char* which, std::span<const float> cells,
+inline void require_temperatures(const char* name, std::span<const float> cells,
                                  std::size_t count) {
-  refuse_if(cells.size() != count, "heat_transfer: ", which, " has ", cells.size(),
+  refuse_if(cells.size() != count, "heat_transfer: ", name, " has ", cells.size(),
             " cells, the plate ", count);
   const auto is_bad = [](float t) { return !(std::fabs(t) <= kHottest); };  // so is a NaN
   const auto bad = std::ranges::find_if(cells, is_bad);
   if (bad != cells.end())
-    throw invalid_input(std::string("heat_transfer: ") + which + "[" +
+    throw invalid_input(std::string("heat_transfer: ") + name + "[" +
                         std::to_string(bad - cells.begin()) + "] is " + std::to_string(*bad) +
                         ", which is no temperature from -1e30 to 1e30");
 }
@@ -69,12 +69,12 @@ inline void require_good(const task& what) {
 }
 
 /// The device's textures have limits of their own: asked for, never assumed.
-inline void require_texture_fits(step which, const task& what) {
+inline void require_texture_fits(step name, const task& what) {
   std::string limit;
-  if (which == step::texture_1d) {
+  if (name == step::texture_1d) {
     const std::size_t most = most_texels_in_linear_memory();
     if (what.count() > most) limit = std::to_string(most) + " cells";
-  } else if (which == step::texture_2d) {
+  } else if (name == step::texture_2d) {
     int device = 0;
     CUDA_CHECK(cudaGetDevice(&device));
     cudaDeviceProp properties;

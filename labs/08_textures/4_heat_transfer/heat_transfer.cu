@@ -190,12 +190,12 @@ result simulate_several_steps(const task& what) {
 
 // --- given: what cannot be simulated -------------------------------------------------------------
 
-result simulate(step which, int width, int height, std::span<const float> initial,
+result simulate(step version, int width, int height, std::span<const float> initial,
                 std::span<const float> heaters, int steps) {
   const task what{width, height, initial, heaters, steps};
   require_good(what);
-  require_texture_fits(which, what);
-  switch (which) {
+  require_texture_fits(version, what);
+  switch (version) {
     case step::global_memory:
       return simulate_global_memory(what);
     case step::texture_1d:

@@ -60,7 +60,7 @@ inline constexpr float kHottest = 1e30F;      ///< so that no sum becomes infini
 /// Effective Automatic Parallelization of Stencil Computations, PLDI 2007 (overlapped tiles);
 /// J. Meng, K. Skadron, Performance Modeling and Automatic Ghost Zone Optimization for Iterative
 /// Stencil Loops on GPUs, ICS 2009.
-result simulate(step which, int width, int height, std::span<const float> initial,
+result simulate(step version, int width, int height, std::span<const float> initial,
                 std::span<const float> heaters, int steps);
 
 }  // namespace lab::heat_transfer

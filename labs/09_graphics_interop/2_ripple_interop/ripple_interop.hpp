@@ -43,7 +43,7 @@ using frame_callback = std::function<float(int tick)>;
 /// buffer of OpenGL, mapped, and no pixel goes through the host.
 ///
 /// From: J. Sanders, E. Kandrot, CUDA by Example, 8.3.
-frame_callback animate(step which, int width, int height);
+frame_callback animate(step version, int width, int height);
 
 struct result {
   bitmap picture;       ///< what OpenGL has drawn, read back from it
@@ -51,6 +51,6 @@ struct result {
 };
 
 /// One frame in a picture of its own; all is as for animate().
-result frame(step which, int width, int height, int tick);
+result frame(step version, int width, int height, int tick);
 
 }  // namespace lab::ripple_interop

@@ -56,13 +56,13 @@ __global__ void blend(int width, int height, const float* input, float* output) 
   }
 }
 
-inline void require_temperatures(const char* which, std::span<const float> cells,
+inline void require_temperatures(const char* name, std::span<const float> cells,
                                  std::size_t count) {
-  refuse_if(cells.size() != count, "heat_interop: ", which, " has ", cells.size(),
+  refuse_if(cells.size() != count, "heat_interop: ", name, " has ", cells.size(),
             " cells, the plate ", count);
   const auto is_bad = [](float t) { return !(std::fabs(t) <= kHottest); };  // so is a NaN
   if (const auto bad = std::ranges::find_if(cells, is_bad); bad != cells.end())
-    throw invalid_input(std::string("heat_interop: ") + which + "[" +
+    throw invalid_input(std::string("heat_interop: ") + name + "[" +
                         std::to_string(bad - cells.begin()) + "] is " + std::to_string(*bad) +
                         ", which is no temperature from -1e30 to 1e30");
 }

@@ -32,7 +32,7 @@ namespace {
 
 }  // namespace
 
-frame_callback animate(step which, const plate& start, std::span<const rgba> colours,
+frame_callback animate(step version, const plate& start, std::span<const rgba> colours,
                        int steps_per_frame) {
   require_good(start, colours, steps_per_frame);
   // TODO(3), TODO(4): a function that draws a frame of a plate made here, once, and not in each

@@ -61,7 +61,7 @@ using frame_callback = std::function<float()>;
 /// colours are made in the buffer of OpenGL, mapped, and no pixel goes through the host.
 ///
 /// From: J. Sanders, E. Kandrot, CUDA by Example, 8.4. (The colours are ours.)
-frame_callback animate(step which, const plate& start, std::span<const rgba> colours,
+frame_callback animate(step version, const plate& start, std::span<const rgba> colours,
                        int steps_per_frame);
 
 }  // namespace lab::heat_interop

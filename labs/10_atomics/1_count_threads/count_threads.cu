@@ -21,7 +21,7 @@ namespace {
 
 }  // namespace
 
-result count(condition which, const shape& grid) {
+result count(condition criterion, const shape& grid) {
   // TODO(2): require_possible() of given.hpp refuses what the contract refuses. Then the counter,
   //          and the launch, in exactly this shape, in a time_kernel(). It may run the kernel
   //          several times, so set the counter to 0 by cudaMemset() in what time_kernel() runs

@@ -46,6 +46,6 @@ struct result {
 /// one counter by an atomic function; the host counts nothing.
 ///
 /// From: the Kazan course on CUDA programming technology, chapter 4.
-result count(condition which, const shape& grid);
+result count(condition criterion, const shape& grid);
 
 }  // namespace lab::count_threads

@@ -18,14 +18,14 @@ using lab::count_threads::condition;
 using lab::count_threads::shape;
 
 /// The upper left corner of the grid: a # for each thread that is to be counted.
-void print_map(condition which, const shape& grid) {
+void print_map(condition criterion, const shape& grid) {
   constexpr std::uint64_t kRows = 8, kColumns = 48;
   const std::uint64_t rows = lab::count_threads::rows_of(grid);
   const std::uint64_t columns = lab::count_threads::columns_of(grid);
   for (std::uint64_t i = 0; i < std::min(rows, kRows); ++i) {
     std::printf("  row %llu  ", static_cast<unsigned long long>(i));
     for (std::uint64_t j = 0; j < std::min(columns, kColumns); ++j)
-      std::putchar(lab::count_threads::fulfils(which, i, j) ? '#' : '.');
+      std::putchar(lab::count_threads::fulfils(criterion, i, j) ? '#' : '.');
     std::puts(columns > kColumns ? " ..." : "");
   }
   if (rows > kRows) std::puts("  ...");
@@ -43,7 +43,7 @@ int main(int argc, char** argv) {
   program.add_size("--size", size, "blocks in each direction").at_most(kMost);
   program.add_size("--threads-x", threads_x, "threads of a block along x").at_most(kMost);
   program.add_size("--threads-y", threads_y, "threads of a block along y").at_most(kMost);
-  const auto& which = program.add_choice<condition>(
+  const auto& criterion = program.add_choice<condition>(
       "--condition",
       {{"every_thread", condition::every_thread, "counts them all"},
        {"on_or_below_diagonal", condition::on_or_below_diagonal, "row i >= column j"},
@@ -59,9 +59,9 @@ int main(int argc, char** argv) {
                 grid.blocks.y, grid.threads.x, grid.threads.y,
                 static_cast<unsigned long long>(lab::count_threads::rows_of(grid)),
                 static_cast<unsigned long long>(lab::count_threads::columns_of(grid)));
-    print_map(which, grid);
-    const auto result = lab::count_threads::count(which, grid);
-    const std::uint64_t expected = lab::count_threads::closed_form(which, grid);
+    print_map(criterion, grid);
+    const auto result = lab::count_threads::count(criterion, grid);
+    const std::uint64_t expected = lab::count_threads::closed_form(criterion, grid);
     std::printf("counted:     %llu\nclosed form: %llu\n",
                 static_cast<unsigned long long>(result.count),
                 static_cast<unsigned long long>(expected));
@@ -71,7 +71,7 @@ int main(int argc, char** argv) {
       return false;
     if (expected != 0)
       program.report_kernel(
-          [&] { return lab::count_threads::count(which, grid).kernel_ms; },
+          [&] { return lab::count_threads::count(criterion, grid).kernel_ms; },
           {.items = static_cast<double>(expected), .item_name = "atomic additions"});
     return true;
   });

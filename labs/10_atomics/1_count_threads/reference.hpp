@@ -19,8 +19,8 @@ inline std::uint64_t columns_of(const shape& grid) {
 }
 
 /// Whether the thread in row i and column j is to be counted.
-inline bool fulfils(condition which, std::uint64_t i, std::uint64_t j) {
-  switch (which) {
+inline bool fulfils(condition criterion, std::uint64_t i, std::uint64_t j) {
+  switch (criterion) {
     case condition::every_thread:
       return true;
     case condition::on_or_below_diagonal:
@@ -38,10 +38,10 @@ inline bool fulfils(condition which, std::uint64_t i, std::uint64_t j) {
 /// i >= j: column j has the rows j, j + 1, … rows - 1: rows - j of them, as long as j < rows.
 /// Summed up over the first m columns, m the smaller of rows and columns, that is m * rows - (0 + 1
 /// + … + (m - 1)).
-inline std::uint64_t closed_form(condition which, const shape& grid) {
+inline std::uint64_t closed_form(condition criterion, const shape& grid) {
   const std::uint64_t rows = rows_of(grid), columns = columns_of(grid);
   const std::uint64_t smaller = std::min(rows, columns);
-  switch (which) {
+  switch (criterion) {
     case condition::every_thread:
       return rows * columns;
     case condition::on_or_below_diagonal:

@@ -34,10 +34,10 @@ const std::vector<turn> kInterleaved = {{0, kRead}, {1, kRead},  {0, kAdd},
                                         {1, kAdd},  {0, kWrite}, {1, kWrite}};
 
 std::string sentence(const turn& now, const moment& after) {
-  const std::string who(1, static_cast<char>('A' + now.thread));
-  if (now.what == kRead) return who + " reads " + std::to_string(after.own);
-  if (now.what == kAdd) return who + " adds 1 and has " + std::to_string(after.own);
-  return who + " writes " + std::to_string(after.own);
+  const std::string name(1, static_cast<char>('A' + now.thread));
+  if (now.what == kRead) return name + " reads " + std::to_string(after.own);
+  if (now.what == kAdd) return name + " adds 1 and has " + std::to_string(after.own);
+  return name + " writes " + std::to_string(after.own);
 }
 
 /// Prints what happens in a schedule; returns whether it is what has to happen.

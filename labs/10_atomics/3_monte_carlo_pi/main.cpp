@@ -50,11 +50,11 @@ int main(int argc, char** argv) {
     const std::uint64_t expected = lab::monte_carlo_pi::reference_hits(size, seed);
     lab::table steps({"step", "hits", "atomic additions"});
     bool right = true;
-    for (const auto& [which, name] : kSteps) {
-      const auto result = lab::monte_carlo_pi::count_hits(which, size, seed, grid);
+    for (const auto& [version, name] : kSteps) {
+      const auto result = lab::monte_carlo_pi::count_hits(version, size, seed, grid);
       steps.add({name, cell_of(result.hits), cell_of(result.atomics)});
       right = right && result.hits == expected &&
-              result.atomics == lab::monte_carlo_pi::claimed_atomics(which, result);
+              result.atomics == lab::monte_carlo_pi::claimed_atomics(version, result);
     }
     std::printf("%zu points of seed %llu\n%s", size, static_cast<unsigned long long>(seed),
                 steps.text().c_str());
@@ -90,10 +90,10 @@ int main(int argc, char** argv) {
     add_row(size);
     program.emit_table(accuracy, plot);
 
-    for (const auto& [which, name] : kSteps) {
+    for (const auto& [version, name] : kSteps) {
       std::printf("%-9s  ", name);
       program.report_kernel(
-          [&, chosen = which] {
+          [&, chosen = version] {
             return lab::monte_carlo_pi::count_hits(chosen, size, seed, grid).kernel_ms;
           },
           {.items = static_cast<double>(size), .item_name = "points"});

@@ -85,8 +85,8 @@ __global__ void per_block(std::uint64_t points, std::uint64_t seed, counter* tot
   //          Every thread of the block reaches the __syncthreads().
 }
 
-void launch(step which, grid g, std::uint64_t points, std::uint64_t seed, counter* total) {
-  switch (which) {
+void launch(step version, grid g, std::uint64_t points, std::uint64_t seed, counter* total) {
+  switch (version) {
     case step::per_hit:
       throw not_written("step per_hit", 1);  // 1, 2 and 3; launch it here
     case step::per_warp:
@@ -107,7 +107,7 @@ std::vector<std::uint64_t> draw(std::uint64_t seed, std::uint64_t first, std::si
   return numbers.to_vector();
 }
 
-result count_hits(step which, std::uint64_t points, std::uint64_t seed, grid wanted) {
+result count_hits(step version, std::uint64_t points, std::uint64_t seed, grid wanted) {
   refuse_if(points > kMostPoints, "monte_carlo_pi: ", points,
             " points were asked for, and the counter has room for ", kMostPoints);
   result out{.launched = grid_for(points, wanted)};
@@ -117,7 +117,7 @@ result count_hits(step which, std::uint64_t points, std::uint64_t seed, grid wan
   }
 
   device_buffer<counter> total(1);
-  out.kernel_ms = time_kernel([&] { launch(which, out.launched, points, seed, total.data()); },
+  out.kernel_ms = time_kernel([&] { launch(version, out.launched, points, seed, total.data()); },
                               [&] { CUDA_CHECK(cudaMemset(total.data(), 0, total.size_bytes())); });
   const counter both = total.to_vector().front();
   out.hits = both & 0xFFFF'FFFF;

@@ -78,6 +78,6 @@ inline constexpr std::uint64_t kMostPoints = 0xFFFF'FFFF;
 /// memory.
 ///
 /// From: the Kazan course on CUDA programming technology, chapter 4, laboratory work and homework.
-result count_hits(step which, std::uint64_t points, std::uint64_t seed, grid wanted = {});
+result count_hits(step version, std::uint64_t points, std::uint64_t seed, grid wanted = {});
 
 }  // namespace lab::monte_carlo_pi

@@ -36,8 +36,8 @@ inline std::uint64_t reference_hits(std::uint64_t points, std::uint64_t seed) {
 }
 
 /// How many atomic additions the step claims to make.
-inline std::uint64_t claimed_atomics(step which, const result& of) {
-  switch (which) {
+inline std::uint64_t claimed_atomics(step version, const result& of) {
+  switch (version) {
     case step::per_hit:
       return of.hits;
     case step::per_warp:

@@ -46,6 +46,6 @@ struct result {
 /// nothing.
 ///
 /// From: J. Sanders, E. Kandrot, CUDA by Example, 9.4. The step lane_copies is ours.
-result count(step which, std::span<const std::uint8_t> bytes, unsigned threads = 0);
+result count(step version, std::span<const std::uint8_t> bytes, unsigned threads = 0);
 
 }  // namespace lab::histogram

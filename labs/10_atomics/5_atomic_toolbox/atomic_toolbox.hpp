@@ -48,7 +48,7 @@ struct outcome {
 /// Throws lab::cuda_error when CUDA reports an error, and leaves no device memory behind.
 ///
 /// From: the Kazan course on CUDA programming technology, chapter 4.
-outcome apply(operation which, std::uint32_t start, std::span<const request> requests);
+outcome apply(operation op, std::uint32_t start, std::span<const request> requests);
 
 // --- a function that CUDA does not have ----------------------------------------------------------
 

@@ -24,7 +24,7 @@ using toolbox::request;
 
 /// An operation, and five requests that are small enough to follow by hand.
 struct example {
-  operation which;
+  operation op;
   const char* name;
   std::uint32_t start;
   std::vector<request> requests;
@@ -44,11 +44,11 @@ const std::vector<example> kExamples = {
     {operation::bit_xor, "atomicXor", 0, {{1}, {2}, {4}, {8}, {1}}}};
 
 void print_example(const example& one) {
-  const auto given = toolbox::apply(one.which, one.start, one.requests);
+  const auto given = toolbox::apply(one.op, one.start, one.requests);
   std::printf("  %-10s  %2u  |", one.name, one.start);
   for (std::size_t i = 0; i < one.requests.size() && i < given.returned.size(); ++i) {
     const request& what = one.requests[i];
-    if (one.which == operation::cas)
+    if (one.op == operation::cas)
       std::printf("  %u->%u: %2u", what.expected, what.value, given.returned[i]);
     else
       std::printf("  %4u: %2u", what.value, given.returned[i]);
@@ -88,13 +88,13 @@ int main(int argc, char** argv) {
       std::vector<float> times;
       toolbox::outcome given;
       for (int run = 0; run <= program.repeat(); ++run) {
-        given = toolbox::apply(one.which, 7, requests);
+        given = toolbox::apply(one.op, 7, requests);
         if (run > 0) {
           times.push_back(given.kernel_ms);
           continue;
         }
         // The first one warms up, and is checked. (The check takes longer than the kernel.)
-        if (const auto possible = toolbox::is_possible(one.which, 7, requests, given); !possible)
+        if (const auto possible = toolbox::is_possible(one.op, 7, requests, given); !possible)
           return program.verdict(false, std::string(one.name) + ": " + possible.message);
       }
       rows.add({one.name, std::int64_t{given.left}, lab::summarize(times).median_ms});

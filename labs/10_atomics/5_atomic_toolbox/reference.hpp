@@ -21,9 +21,9 @@
 namespace lab::atomic_toolbox {
 
 /// What the operation leaves in a cell that holds `old`: its definition for one thread alone.
-inline std::uint32_t after(operation which, std::uint32_t old, const request& what) {
+inline std::uint32_t after(operation op, std::uint32_t old, const request& what) {
   const std::uint32_t value = what.value;
-  switch (which) {
+  switch (op) {
     case operation::add:
       return old + value;
     case operation::sub:
@@ -58,8 +58,8 @@ inline std::uint32_t after(operation which, std::uint32_t old, const request& wh
 /// `start` to `left`, that takes each arrow once. Euler has shown when there is one: each point is
 /// left as often as it is reached (but for the first and the last one), and the arrows hang
 /// together.
-inline comparison is_possible(operation which, std::uint32_t start,
-                              std::span<const request> requests, const outcome& given) {
+inline comparison is_possible(operation op, std::uint32_t start, std::span<const request> requests,
+                              const outcome& given) {
   if (given.returned.size() != requests.size())
     return {false, "there are " + std::to_string(requests.size()) + " requests, and " +
                        std::to_string(given.returned.size()) + " returned values"};
@@ -78,7 +78,7 @@ inline comparison is_possible(operation which, std::uint32_t start,
     return value;
   };
   for (std::size_t i = 0; i < requests.size(); ++i) {
-    const std::uint32_t from = given.returned[i], to = after(which, from, requests[i]);
+    const std::uint32_t from = given.returned[i], to = after(op, from, requests[i]);
     const std::uint32_t part = part_of(from);
     points.at(part).joined_with = part_of(to);
     ++points.at(from).more_left_than_reached;

@@ -122,7 +122,7 @@ struct work {
 
 /// process(), where queue(all, chunk) queues the work of the steps with two streams.
 template <class Queue>
-result host_part_of_process(step which, std::span<const int> a, std::span<const int> b,
+result host_part_of_process(step version, std::span<const int> a, std::span<const int> b,
                             std::size_t chunk, const Queue& queue) {
   const std::size_t n = a.size();
   refuse_if(n != b.size(), "two_streams: a has ", n, " elements and b has ", b.size(),
@@ -132,14 +132,14 @@ result host_part_of_process(step which, std::span<const int> a, std::span<const 
   if (n == 0) return {};
   chunk = std::min(chunk, (n + kGroup - 1) / kGroup * kGroup);  // no more memory than there is use
 
-  work all(n, chunk, which == step::one_stream ? 0 : chunk);
+  work all(n, chunk, version == step::one_stream ? 0 : chunk);
   std::copy(a.begin(), a.end(), all.host.a.data());
   std::copy(b.begin(), b.end(), all.host.b.data());
   std::fill_n(all.host.c.data(), n, -1);  // not an older result, which may be right by chance
 
   event_timer timer;
   timer.start(all.stream0);
-  if (which == step::one_stream)
+  if (version == step::one_stream)
     one_stream(all.stream0, all.host, all.memory0, chunk);
   else
     queue(all, chunk);

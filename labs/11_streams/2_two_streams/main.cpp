@@ -21,11 +21,11 @@ namespace {
 
 using lab::two_streams::step;
 
-lab::timing measure(step which, const std::vector<int>& a, const std::vector<int>& b,
+lab::timing measure(step version, const std::vector<int>& a, const std::vector<int>& b,
                     std::size_t chunk, int repeats) {
   std::vector<float> times;
   for (int i = 0; i < repeats; ++i)
-    times.push_back(lab::two_streams::process(which, a, b, chunk).total_ms);
+    times.push_back(lab::two_streams::process(version, a, b, chunk).total_ms);
   return lab::summarize(times);
 }
 

@@ -31,15 +31,15 @@ namespace {
 
 }  // namespace
 
-result process(step which, std::span<const int> a, std::span<const int> b, std::size_t chunk) {
+result process(step version, std::span<const int> a, std::span<const int> b, std::size_t chunk) {
   // TODO(4): host_part_of_process() of given.hpp checks, allocates, and starts the clock in stream
   //          0. Then it calls a lambda of yours, (work& all, std::size_t chunk), which queues the
   //          work of the two steps; afterwards it stops the clock in stream 0, and waits for that
   //          one alone. Invariant: nothing in stream 1 begins before the clock, and nothing of it
   //          is unfinished when the clock stops.
-  if (which == step::depth_first) throw not_written("step depth_first", 1);  // 1, 2 and 4
-  if (which == step::breadth_first) throw not_written("step breadth_first", 3);
-  return host_part_of_process(which, a, b, chunk, [](work&, std::size_t) {});
+  if (version == step::depth_first) throw not_written("step depth_first", 1);  // 1, 2, 4
+  if (version == step::breadth_first) throw not_written("step breadth_first", 3);
+  return host_part_of_process(version, a, b, chunk, [](work&, std::size_t) {});
 }
 
 }  // namespace lab::two_streams

@@ -49,6 +49,6 @@ struct result {
 /// named for.
 ///
 /// From: J. Sanders, E. Kandrot, CUDA by Example, 10.5 (depth_first) and 10.7 (breadth_first).
-result process(step which, std::span<const int> a, std::span<const int> b, std::size_t chunk);
+result process(step version, std::span<const int> a, std::span<const int> b, std::size_t chunk);
 
 }  // namespace lab::two_streams

@@ -47,6 +47,6 @@ struct result {
 ///
 /// From: J. Sanders, E. Kandrot, CUDA by Example, 11.2.1. staged: CUDA C++ Best Practices Guide,
 /// NVIDIA, "Asynchronous and Overlapping Transfers with Computation".
-result dot(step which, std::span<const float> a, std::span<const float> b);
+result dot(step version, std::span<const float> a, std::span<const float> b);
 
 }  // namespace lab::zero_copy_dot

@@ -117,7 +117,7 @@ result staged(std::span<const float> a, std::span<const float> b,
 
 // --- given ---------------------------------------------------------------------------------------
 
-result dot(step which, std::span<const float> a, std::span<const float> b,
+result dot(step version, std::span<const float> a, std::span<const float> b,
            std::span<const double> shares) {
   refuse_if(a.size() != b.size(), "multi_gpu_dot: a has ", a.size(), " elements and b has ",
             b.size(), "; they must be equally long");
@@ -128,7 +128,7 @@ result dot(step which, std::span<const float> a, std::span<const float> b,
   const std::vector<std::size_t> cuts = split(a.size(), shares.empty() ? equal : shares);
 
   if (a.empty()) return {};  // no device has anything to do
-  switch (which) {
+  switch (version) {
     case step::thread_per_device:
       return thread_per_device(a, b, cuts);
     case step::one_thread:

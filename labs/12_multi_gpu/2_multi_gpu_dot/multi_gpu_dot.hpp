@@ -58,7 +58,7 @@ std::vector<std::size_t> split(std::size_t n, std::span<const double> shares);
 /// two streams where it has more than one piece.
 ///
 /// From: J. Sanders, E. Kandrot, CUDA by Example, 11.3; shares are the exercise that it suggests.
-result dot(step which, std::span<const float> a, std::span<const float> b,
+result dot(step version, std::span<const float> a, std::span<const float> b,
            std::span<const double> shares = {});
 
 }  // namespace lab::multi_gpu_dot

@@ -40,12 +40,12 @@ namespace {
 
 }  // namespace
 
-result dot(step which, pinning how, std::span<const float> a, std::span<const float> b,
+result dot(step version, pinning mode, std::span<const float> a, std::span<const float> b,
            int devices) {
   // TODO(5): refuse what the contract refuses. Then parts_of() the vectors, a, b and room for all
   //          sums in pinned memory, a and b write-combined as well, the step, and the sum of all
   //          sums in double. The current device is the same afterwards: keep_current_device.
-  if (which == step::zero_copy) throw not_written("step zero_copy", 1);
+  if (version == step::zero_copy) throw not_written("step zero_copy", 1);
   throw not_written("step copies", 4);
 }
 

@@ -49,7 +49,7 @@ struct result {
 /// are. Of n elements, part k goes from n * k / devices to n * (k + 1) / devices, rounded down, and
 /// belongs to device k. A device without elements is left alone.
 ///
-/// The vectors are put into write-combined memory of cudaHostAlloc, mapped and pinned as `how`
+/// The vectors are put into write-combined memory of cudaHostAlloc, mapped and pinned as `mode`
 /// says, which the calling thread allocates on its current device: once for all devices. Step
 /// zero_copy takes no device memory; in step copies each device has its part of both vectors, and a
 /// partial sum for each block. The pinned memory holds both vectors and all partial sums.
@@ -67,7 +67,7 @@ struct result {
 /// (a host thread for each device), or fetched by cudaMemcpyAsync (one host thread).
 ///
 /// From: J. Sanders, E. Kandrot, CUDA by Example, 11.4.
-result dot(step which, pinning how, std::span<const float> a, std::span<const float> b,
+result dot(step version, pinning mode, std::span<const float> a, std::span<const float> b,
            int devices = 0);
 
 }  // namespace lab::portable_pinned

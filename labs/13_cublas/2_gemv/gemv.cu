@@ -25,14 +25,14 @@ namespace {
 
 }  // namespace
 
-result multiply(step which, float alpha, row_major a, std::span<const float> x, float beta,
+result multiply(step version, float alpha, row_major a, std::span<const float> x, float beta,
                 std::span<const float> y) {
   // TODO(3): checked() of given.hpp refuses a bad matrix; require_length() is for x and y. Without
   //          elements BLAS would leave y as it was, so the host scales it then. Else A, x and y on
   //          the device, a cublas_handle, and the step's call in a time_kernel(). What brings y to
   //          the device is its second argument: with beta, a second call would go on from the
   //          result of the first.
-  if (which == step::normal) throw not_written("step normal", 1);
+  if (version == step::normal) throw not_written("step normal", 1);
   throw not_written("step transposed", 2);
 }
 

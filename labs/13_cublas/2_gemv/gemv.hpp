@@ -50,7 +50,7 @@ struct result {
 ///
 /// From: the Kazan course on CUDA programming technology, chapter 9, example 2 (y = alpha A x);
 /// the transposed product, beta and pitches are ours.
-result multiply(step which, float alpha, row_major a, std::span<const float> x, float beta,
+result multiply(step version, float alpha, row_major a, std::span<const float> x, float beta,
                 std::span<const float> y);
 
 }  // namespace lab::gemv

@@ -45,7 +45,7 @@ int main(int argc, char** argv) {
       .at_most(kMost);
   program.add_number("--alpha", alpha, "the product's factor");
   program.add_number("--beta", beta, "the old y's factor");
-  const auto& which = program.add_step<step>(
+  const auto& version = program.add_step<step>(
       {{"normal", step::normal, "A x"}, {"transposed", step::transposed, "A^T x"}}, step::normal);
 
   return program.run(argc, argv, [&] {
@@ -57,17 +57,17 @@ int main(int argc, char** argv) {
     const auto array = lab::random_floats(rows * pitch, program.seed(), -1, 1);
     const row_major a{array, rows, cols, pitch};
     const auto x =
-        lab::random_floats(which == step::normal ? cols : rows, program.seed() + 1, -1, 1);
+        lab::random_floats(version == step::normal ? cols : rows, program.seed() + 1, -1, 1);
     const auto y =
-        lab::random_floats(which == step::normal ? rows : cols, program.seed() + 2, -1, 1);
+        lab::random_floats(version == step::normal ? rows : cols, program.seed() + 2, -1, 1);
 
-    const auto result = multiply(which, alpha, a, x, beta, y);
+    const auto result = multiply(version, alpha, a, x, beta, y);
     std::printf("step %s, A has %zu rows and %zu columns, rows are %zu apart\n",
                 program.step_name().c_str(), rows, cols, pitch);
     print_small(a);
-    if (!program.verdict(check(result.y, reference(which, alpha, a, x, beta, y)))) return false;
+    if (!program.verdict(check(result.y, reference(version, alpha, a, x, beta, y)))) return false;
     program.report_kernel(
-        [&] { return multiply(which, alpha, a, x, beta, y).kernel_ms; },
+        [&] { return multiply(version, alpha, a, x, beta, y).kernel_ms; },
         {.bytes = static_cast<double>(rows) * static_cast<double>(cols) * sizeof(float)});
     return true;
   });

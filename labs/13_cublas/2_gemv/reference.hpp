@@ -30,9 +30,9 @@ struct expectation {
 /// through at most k + 3 of them on its way into y, where k is the length of x: its own, those of k
 /// sums in whatever order, the one by alpha, the sum with beta y. (beta y goes through two.) The
 /// factor 1 + 2^-8 covers the higher orders while k < 2^15.
-inline expectation reference(step which, float alpha, row_major a, std::span<const float> x,
+inline expectation reference(step version, float alpha, row_major a, std::span<const float> x,
                              float beta, std::span<const float> y) {
-  const bool transposed = which == step::transposed;
+  const bool transposed = version == step::transposed;
   const std::size_t length = transposed ? a.cols : a.rows, terms = transposed ? a.rows : a.cols;
   std::vector<double> sum(length), magnitude(length);
   for (std::size_t r = 0; r < a.rows; ++r)

@@ -36,9 +36,9 @@ void multiply_transposed(cublasHandle_t handle, bool transpose_a, bool transpose
 
 }  // namespace
 
-result multiply(step which, float alpha, row_major a, row_major b, float beta, row_major c) {
-  const bool ta = which == step::transposed_a || which == step::transposed_both;
-  const bool tb = which == step::transposed_b || which == step::transposed_both;
+result multiply(step version, float alpha, row_major a, row_major b, float beta, row_major c) {
+  const bool ta = version == step::transposed_a || version == step::transposed_both;
+  const bool tb = version == step::transposed_b || version == step::transposed_both;
   auto on_device_a = checked<const float>("A", a), on_device_b = checked<const float>("B", b);
   auto on_device_c = checked<float>("C", c);
   require_same(ta ? a.cols : a.rows, c.rows, "the rows of the product and of C");

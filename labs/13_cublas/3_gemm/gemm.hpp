@@ -52,6 +52,6 @@ struct result {
 ///
 /// From: the Kazan course on CUDA programming technology, chapter 9, example 3 (C = A B); factors,
 /// transposes and pitches are ours.
-result multiply(step which, float alpha, row_major a, row_major b, float beta, row_major c);
+result multiply(step version, float alpha, row_major a, row_major b, float beta, row_major c);
 
 }  // namespace lab::gemm

@@ -44,7 +44,7 @@ int main(int argc, char** argv) {
       .at_most(kMost);
   program.add_number("--alpha", alpha, "the product's factor");
   program.add_number("--beta", beta, "the old C's factor");
-  const auto& which =
+  const auto& version =
       program.add_step<step>({{"product", step::product, "A B"},
                               {"transposed_a", step::transposed_a, "A^T B"},
                               {"transposed_b", step::transposed_b, "A B^T"},
@@ -55,7 +55,7 @@ int main(int argc, char** argv) {
     if (m == 0) m = size;
     if (n == 0) n = size;
     if (k == 0) k = size;
-    const bool ta = transposes_a(which), tb = transposes_b(which);
+    const bool ta = transposes_a(version), tb = transposes_b(version);
     const std::size_t a_rows = ta ? k : m, a_cols = ta ? m : k;
     const std::size_t b_rows = tb ? n : k, b_cols = tb ? k : n;
     const std::size_t bytes = sizeof(float) * (a_rows * (a_cols + padding) +
@@ -68,7 +68,7 @@ int main(int argc, char** argv) {
     const row_major b{array_b, b_rows, b_cols, b_cols + padding};
     const row_major c{array_c, m, n, n + padding};
 
-    const auto result = multiply(which, alpha, a, b, beta, c);
+    const auto result = multiply(version, alpha, a, b, beta, c);
     std::printf("step %s, A %zu x %zu, B %zu x %zu, C %zu x %zu\n", program.step_name().c_str(),
                 a_rows, a_cols, b_rows, b_cols, m, n);
     print_small("A", array_a, a_rows, a_cols, a.pitch);
@@ -80,9 +80,10 @@ int main(int argc, char** argv) {
     const std::size_t elements = std::max<std::size_t>(kProducts / std::max<std::size_t>(k, 1), 2);
     std::size_t stride = m * n / elements + 1;
     while (std::gcd(stride, n) > 1) ++stride;
-    if (!program.verdict(check(result.c, which, alpha, a, b, beta, c, false, stride))) return false;
+    if (!program.verdict(check(result.c, version, alpha, a, b, beta, c, false, stride)))
+      return false;
     program.report_kernel(
-        [&] { return multiply(which, alpha, a, b, beta, c).kernel_ms; },
+        [&] { return multiply(version, alpha, a, b, beta, c).kernel_ms; },
         {.items = 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k),
          .item_name = "FLOP"});
     return true;

@@ -16,11 +16,11 @@
 
 namespace lab::gemm {
 
-inline bool transposes_a(step which) {
-  return which == step::transposed_a || which == step::transposed_both;
+inline bool transposes_a(step version) {
+  return version == step::transposed_a || version == step::transposed_both;
 }
-inline bool transposes_b(step which) {
-  return which == step::transposed_b || which == step::transposed_both;
+inline bool transposes_b(step version) {
+  return version == step::transposed_b || version == step::transposed_both;
 }
 
 /// An element of C, and how far a float result may be from it.
@@ -38,14 +38,14 @@ struct expectation {
 /// higher orders while k < 2^15. A library that used TF32, with 11 bits, would be outside where k
 /// is small; for a k of thousands its roundings, which mostly cancel, fit into what is allowed
 /// here.
-inline expectation reference(step which, float alpha, row_major a, row_major b, float beta,
+inline expectation reference(step version, float alpha, row_major a, row_major b, float beta,
                              row_major c, std::size_t row, std::size_t column) {
-  const std::size_t terms = transposes_a(which) ? a.rows : a.cols;
+  const std::size_t terms = transposes_a(version) ? a.rows : a.cols;
   double sum = 0, magnitude = 0;
   for (std::size_t i = 0; i < terms; ++i) {
-    const double x = transposes_a(which) ? a.data[i * a.pitch + row] : a.data[row * a.pitch + i];
+    const double x = transposes_a(version) ? a.data[i * a.pitch + row] : a.data[row * a.pitch + i];
     const double y =
-        transposes_b(which) ? b.data[column * b.pitch + i] : b.data[i * b.pitch + column];
+        transposes_b(version) ? b.data[column * b.pitch + i] : b.data[i * b.pitch + column];
     sum += x * y;
     magnitude += std::fabs(x * y);
   }
@@ -56,7 +56,7 @@ inline expectation reference(step which, float alpha, row_major a, row_major b, 
 
 /// Compares every `stride`-th element of the result, and the last one. `exactly`: without any
 /// tolerance. What lies between the rows of C must be as it was, bit for bit (for every row).
-inline comparison check(std::span<const float> result, step which, float alpha, row_major a,
+inline comparison check(std::span<const float> result, step version, float alpha, row_major a,
                         row_major b, float beta, row_major c, bool exactly = false,
                         std::size_t stride = 1) {
   if (result.size() != c.data.size())
@@ -67,7 +67,7 @@ inline comparison check(std::span<const float> result, step which, float alpha, 
   std::string first;
   for (std::size_t i = 0; i < elements;) {
     const std::size_t row = i / c.cols, column = i % c.cols;
-    const expectation wanted = reference(which, alpha, a, b, beta, c, row, column);
+    const expectation wanted = reference(version, alpha, a, b, beta, c, row, column);
     const double got = result[row * c.pitch + column];
     ++checked;
     if (!inside(got, wanted.value, {exactly ? 0 : wanted.error_bound, 0}) && wrong++ == 0) {

@@ -38,7 +38,7 @@ constexpr int kPiece = 1 << 18;  // as many elements are double at the same time
 
 /// dot(), with the two functions of mixed_precision_dot.cu.
 template <class InFloat, class InDouble>
-result host_part_of_dot(const InFloat& dot_in_float, const InDouble& dot_in_double, step which,
+result host_part_of_dot(const InFloat& dot_in_float, const InDouble& dot_in_double, step version,
                         std::span<const float> x, std::span<const float> y) {
   const int n = common_length(x, y);
   if (n == 0) return {};
@@ -48,7 +48,7 @@ result host_part_of_dot(const InFloat& dot_in_float, const InDouble& dot_in_doub
   const cublas_handle handle;
   double value = 0;
   const float kernel_ms = time_kernel([&] {
-    value = which == step::in_float
+    value = version == step::in_float
                 ? static_cast<double>(dot_in_float(handle, n, device_x.data(), device_y.data()))
                 : dot_in_double(handle, n, device_x.data(), device_y.data(), wide_x.data(),
                                 wide_y.data());

@@ -27,9 +27,10 @@ int main(int argc, char** argv) {
                        "Dot product of float vectors, with the sum in float and in double.");
   std::size_t size = kDefaultSize;
   program.add_size("--size", size, "number of elements").at_most(std::size_t{1} << 30);
-  const auto& which = program.add_step<step>({{"in_float", step::in_float, "all in float"},
-                                              {"in_double", step::in_double, "the sum in double"}},
-                                             step::in_double);
+  const auto& version =
+      program.add_step<step>({{"in_float", step::in_float, "all in float"},
+                              {"in_double", step::in_double, "the sum in double"}},
+                             step::in_double);
   const auto& kind = program.add_choice<data>(
       "--data",
       {{"one_large", data::one_large, "4096 * 4096, and then ones"},
@@ -42,7 +43,7 @@ int main(int argc, char** argv) {
                            2 * size * sizeof(float) + (std::size_t{8} << 19));
     if (!program.verdict(lab::check_exact_dot(
             size, program.seed(),
-            [&](const auto& a, const auto& b) { return dot(which, a, b).value; })))
+            [&](const auto& a, const auto& b) { return dot(version, a, b).value; })))
       return false;
 
     std::vector<float> x(size, 1.0F), y(size, 1.0F);
@@ -61,23 +62,24 @@ int main(int argc, char** argv) {
     const double exact = reference(x, y);
     std::printf("%zu elements\n", size);
     for (const step each : {step::in_float, step::in_double}) {
-      if (which == step::in_float && each != which) continue;  // that step may not be written yet
+      if (version == step::in_float && each != version)
+        continue;  // that step may not be written yet
       const double value = dot(each, x, y).value;
       std::printf("%-10s %.17g, off by %.3g\n", each == step::in_float ? "in float" : "in double",
                   value, std::fabs(value - exact));
     }
     std::printf("exact      %.17g\n", exact);
-    if (which == step::in_double) {
+    if (version == step::in_double) {
       const auto mixed = ask_for_mixed_types(x, y);
       if (mixed)
         std::printf("cublasDotEx takes floats with a result in double: %.17g\n", *mixed);
       else
         std::printf("cublasDotEx with floats and a result in double: not supported\n");
     }
-    const double bound = which == step::in_float ? float_bound(x, y) : double_bound(x, y);
-    if (!program.verdict(lab::compare(dot(which, x, y).value, exact, {.absolute = bound})))
+    const double bound = version == step::in_float ? float_bound(x, y) : double_bound(x, y);
+    if (!program.verdict(lab::compare(dot(version, x, y).value, exact, {.absolute = bound})))
       return false;
-    program.report_kernel([&] { return dot(which, x, y).kernel_ms; },
+    program.report_kernel([&] { return dot(version, x, y).kernel_ms; },
                           {.bytes = 2.0 * static_cast<double>(size) * sizeof(float)});
     return true;
   });

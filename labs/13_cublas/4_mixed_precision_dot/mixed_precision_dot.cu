@@ -59,8 +59,8 @@ std::optional<double> dot_of_mixed_types(cublasHandle_t handle, int n, const flo
 
 }  // namespace
 
-result dot(step which, std::span<const float> x, std::span<const float> y) {
-  return host_part_of_dot(dot_in_float, dot_in_double, which, x, y);
+result dot(step version, std::span<const float> x, std::span<const float> y) {
+  return host_part_of_dot(dot_in_float, dot_in_double, version, x, y);
 }
 
 std::optional<double> ask_for_mixed_types(std::span<const float> x, std::span<const float> y) {

@@ -40,7 +40,7 @@ struct result {
 ///
 /// From: the Kazan course on CUDA programming technology, chapter 9, example 4 (DotEx of float
 /// vectors with a result in double, which cuBLAS does not document); the conversion is ours.
-result dot(step which, std::span<const float> x, std::span<const float> y);
+result dot(step version, std::span<const float> x, std::span<const float> y);
 
 /// Asks cublasDotEx for float vectors with result and arithmetic in double. Nothing, where cuBLAS
 /// says CUBLAS_STATUS_NOT_SUPPORTED: that is an answer, and no error. Throws as dot() for anything

@@ -34,9 +34,10 @@ int main(int argc, char** argv) {
                        "Solves A x = b for a triangular A, and shows what failures look like.");
   std::size_t size = text_system::kSize;
   program.add_size("--size", size, "n; 6 is the text's system, others are random").at_most(20'000);
-  const auto& which = program.add_step<step>({{"lower", step::lower, "elements below the diagonal"},
-                                              {"upper", step::upper, "elements above it"}},
-                                             step::lower);
+  const auto& version =
+      program.add_step<step>({{"lower", step::lower, "elements below the diagonal"},
+                              {"upper", step::upper, "elements above it"}},
+                             step::lower);
   const auto& inject = program.add_choice<fault>(
       "--inject",
       {{"nothing", fault::nothing, ""},
@@ -54,7 +55,7 @@ int main(int argc, char** argv) {
     program.require_memory(2 * size * size * sizeof(double), size * size * sizeof(double));
     text_system text;
     std::vector<double> a, b(size, 1.0);
-    const bool is_text = size == text_system::kSize && which == step::lower;
+    const bool is_text = size == text_system::kSize && version == step::lower;
     if (is_text) {
       a = text.a;
     } else {  // other elements small beside the diagonal, so that x does not grow without end
@@ -79,11 +80,11 @@ int main(int argc, char** argv) {
 
     std::printf("step %s, n = %zu%s\n", program.step_name().c_str(), size,
                 is_text ? ", the text's system: 11, 12, ... down the columns, b = 1" : "");
-    const auto solution = solve(which, system, where);
+    const auto solution = solve(version, system, where);
     constexpr std::size_t kMost = 8;
     for (std::size_t row = 0; row < solution.x.size() && size <= kMost; ++row) {
       for (std::size_t column = 0; column < size; ++column)
-        if (which == step::lower ? column <= row : column >= row)
+        if (version == step::lower ? column <= row : column >= row)
           std::printf(" %7.4g", a[column * size + row]);
         else
           std::printf("        ");
@@ -91,9 +92,9 @@ int main(int argc, char** argv) {
     }
     if (size > 0 && inject != fault::nothing && inject != fault::singular_trusted)
       return program.verdict(false, "the failure went unnoticed, and what is above is no solution");
-    if (!program.verdict(check(solution.x, which, system))) return false;
+    if (!program.verdict(check(solution.x, version, system))) return false;
     program.report_kernel(
-        [&] { return solve(which, system, where).kernel_ms; },
+        [&] { return solve(version, system, where).kernel_ms; },
         {.bytes = static_cast<double>(size) * static_cast<double>(size + 1) / 2 * sizeof(double)});
     return true;
   });

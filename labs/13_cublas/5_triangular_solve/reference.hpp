@@ -33,13 +33,13 @@ struct text_system {
 };
 
 /// |T| · v for the triangle T of the system, and |T| the matrix of its absolute values.
-inline std::vector<long double> magnitudes_times(step which, const linear_system& s,
+inline std::vector<long double> magnitudes_times(step version, const linear_system& s,
                                                  const std::vector<long double>& v) {
   const auto n = static_cast<std::size_t>(s.n), lda = static_cast<std::size_t>(s.lda);
   std::vector<long double> out(n);
   for (std::size_t column = 0; column < n; ++column) {
-    const std::size_t first = which == step::lower ? column : 0;
-    const std::size_t last = which == step::lower ? n : column + 1;
+    const std::size_t first = version == step::lower ? column : 0;
+    const std::size_t last = version == step::lower ? n : column + 1;
     for (std::size_t row = first; row < last; ++row)
       out[row] += std::fabs(static_cast<long double>(s.a[column * lda + row])) * v[column];
   }
@@ -48,14 +48,14 @@ inline std::vector<long double> magnitudes_times(step which, const linear_system
 
 /// A vector that is at least |1/T| · v, for v without negative elements: the solution w of the
 /// system in which all of T's signs are the worst ones, |t[i][i]| w[i] = v[i] + sum |t[i][j]| w[j].
-inline std::vector<long double> inverse_magnitudes_times(step which, const linear_system& s,
+inline std::vector<long double> inverse_magnitudes_times(step version, const linear_system& s,
                                                          std::vector<long double> v) {
   const auto n = static_cast<std::size_t>(s.n), lda = static_cast<std::size_t>(s.lda);
   for (std::size_t done = 0; done < n; ++done) {
-    const std::size_t column = which == step::lower ? done : n - 1 - done;
+    const std::size_t column = version == step::lower ? done : n - 1 - done;
     v[column] /= std::fabs(static_cast<long double>(s.a[column * lda + column]));
-    const std::size_t first = which == step::lower ? column + 1 : 0;
-    const std::size_t last = which == step::lower ? n : column;
+    const std::size_t first = version == step::lower ? column + 1 : 0;
+    const std::size_t last = version == step::lower ? n : column;
     for (std::size_t row = first; row < last; ++row)
       v[row] += std::fabs(static_cast<long double>(s.a[column * lda + row])) * v[column];
   }
@@ -74,7 +74,7 @@ inline std::vector<long double> inverse_magnitudes_times(step which, const linea
 ///     2 (n + 1) u |T| |1/T| |T| |x|,
 ///
 /// which is the larger one. The factor 1 + 2^-8 covers the higher orders while n < 2^40.
-inline comparison check(std::span<const double> x, step which, const linear_system& s) {
+inline comparison check(std::span<const double> x, step version, const linear_system& s) {
   if (x.size() != s.b.size())
     return {false, "x has an array of " + std::to_string(x.size()) + " elements, expected " +
                        std::to_string(s.b.size())};
@@ -92,14 +92,15 @@ inline comparison check(std::span<const double> x, step which, const linear_syst
     magnitude[row] = std::fabs(static_cast<long double>(x[row * inc]));
   }
   for (std::size_t column = 0; column < n; ++column) {
-    const std::size_t first = which == step::lower ? column : 0;
-    const std::size_t last = which == step::lower ? n : column + 1;
+    const std::size_t first = version == step::lower ? column : 0;
+    const std::size_t last = version == step::lower ? n : column + 1;
     for (std::size_t row = first; row < last; ++row)
       left[row] -= static_cast<long double>(s.a[column * lda + row]) *
                    static_cast<long double>(x[column * inc]);
   }
-  magnitude = magnitudes_times(which, s, magnitude);
-  magnitude = magnitudes_times(which, s, inverse_magnitudes_times(which, s, std::move(magnitude)));
+  magnitude = magnitudes_times(version, s, magnitude);
+  magnitude =
+      magnitudes_times(version, s, inverse_magnitudes_times(version, s, std::move(magnitude)));
   double worst = 0;  // of a residual, as a part of its bound
   for (std::size_t row = 0; row < n; ++row) {
     const double bound = (1 + 0x1p-8) * 2 * (static_cast<double>(n) + 1) * 0x1p-53 *

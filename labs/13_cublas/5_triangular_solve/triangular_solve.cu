@@ -47,9 +47,9 @@ void refuse_what_cublas_cannot_see(const linear_system& s, bool trust_diagonal) 
 
 // --- what CUDA and cuBLAS report, if you ask -----------------------------------------------------
 
-result solve_on_device(step which, const linear_system& s, const circumstances& where) {
+result solve_on_device(step version, const linear_system& s, const circumstances& where) {
   const cublasFillMode_t triangle =
-      which == step::lower ? CUBLAS_FILL_MODE_LOWER : CUBLAS_FILL_MODE_UPPER;
+      version == step::lower ? CUBLAS_FILL_MODE_LOWER : CUBLAS_FILL_MODE_UPPER;
   // TODO(3): all of this is right as long as nothing fails. Check every call that returns
   //          something. Then look for what is left behind if the third of them throws: give
   //          everything that has to be given back an owner.
@@ -68,10 +68,10 @@ result solve_on_device(step which, const linear_system& s, const circumstances& 
 
 }  // namespace
 
-result solve(step which, const linear_system& system, const circumstances& where) {
+result solve(step version, const linear_system& system, const circumstances& where) {
   refuse_what_cublas_cannot_see(system, where.trust_diagonal);
   if (system.n == 0) return {std::vector<double>(system.b.begin(), system.b.end())};
-  return solve_on_device(which, system, where);
+  return solve_on_device(version, system, where);
 }
 
 }  // namespace lab::triangular_solve

@@ -57,6 +57,6 @@ struct result {
 ///
 /// From: the Kazan course on CUDA programming technology, chapter 9: the listing of trsv (6 x 6),
 /// and the classroom task, which asks for the handling of all errors.
-result solve(step which, const linear_system& system, const circumstances& where = {});
+result solve(step version, const linear_system& system, const circumstances& where = {});
 
 }  // namespace lab::triangular_solve

@@ -20,12 +20,12 @@ namespace {
 
 enum class kind { random, zero_corner, singular, hilbert };
 
-std::vector<double> make_matrix(kind which, std::size_t n, std::uint64_t seed) {
+std::vector<double> make_matrix(kind example, std::size_t n, std::uint64_t seed) {
   auto a = lab::lu_solve::random_numbers(n * n, seed);
-  if (which == kind::zero_corner && n > 0) a[0] = 0;
-  if (which == kind::singular)  // a column of zeros in the middle
+  if (example == kind::zero_corner && n > 0) a[0] = 0;
+  if (example == kind::singular)  // a column of zeros in the middle
     for (std::size_t row = 0; row < n; ++row) a[row * n + n / 2] = 0;
-  if (which == kind::hilbert)
+  if (example == kind::hilbert)
     for (std::size_t i = 0; i < a.size(); ++i) a[i] = 1 / static_cast<double>(i / n + i % n + 1);
   return a;
 }
@@ -40,7 +40,7 @@ int main(int argc, char** argv) {
   program.add_size("--size", n, "equations and unknowns of a system").at_most(1U << 12);
   program.add_size("--systems", systems, "how many systems").at_most(1U << 16);
   program.add_size("--right-sides", right_sides, "right-hand sides of a system").at_most(1U << 14);
-  const auto& which = program.add_choice<kind>(
+  const auto& example = program.add_choice<kind>(
       "--matrix",
       {{"random", kind::random, "numbers from -1 to 1, made from --seed"},
        {"zero_corner", kind::zero_corner, "the same, but the first number is 0"},
@@ -53,8 +53,8 @@ int main(int argc, char** argv) {
     program.require_memory(3 * bytes, 3 * bytes);
     std::vector<double> a, b, x;
     for (std::size_t k = 0; k < systems; ++k) {
-      const bool ordinary = which == kind::singular && k != 1 % systems;
-      const auto matrix = make_matrix(ordinary ? kind::random : which, n, program.seed() + 2 * k);
+      const bool ordinary = example == kind::singular && k != 1 % systems;
+      const auto matrix = make_matrix(ordinary ? kind::random : example, n, program.seed() + 2 * k);
       const auto right =
           lab::lu_solve::make_right_hand_side(matrix, n, right_sides, program.seed() + 2 * k + 1);
       a.insert(a.end(), matrix.begin(), matrix.end());

@@ -53,9 +53,9 @@ void gemm(const cublasxt_handle& handle, op first, const matrix& a, const matrix
 
 /// Given: the same, with its memory pinned where the plan says so. Adds to `out` what it took.
 void timed_gemm(const cublasxt_handle& handle, op first, const matrix& a, const matrix& b,
-                matrix& c, const plan& how, result& out) {
+                matrix& c, const plan& options, result& out) {
   std::optional<pinned> pins[3];
-  if (how.pinned) {
+  if (options.pinned) {
     const host_timer pinning;
     pins[0].emplace(a);
     if (&b != &a) pins[1].emplace(b);
@@ -77,7 +77,7 @@ matrix sum(const matrix& a, const matrix& b) {
 
 /// out.c = op(a + b) · (a · b), for square matrices. out.c has its size, and no values yet.
 void two_products(const cublasxt_handle& handle, op first, const matrix& a, const matrix& b,
-                  const plan& how, result& out) {
+                  const plan& options, result& out) {
   // TODO(4): two products, by timed_gemm(). Each call of cuBLAS-Xt comes back when its result is in
   //          host memory, so the second may begin with what the first has made.
   throw not_written("step sum_times_product", 3);  // 3 and 4
@@ -85,27 +85,27 @@ void two_products(const cublasxt_handle& handle, op first, const matrix& a, cons
 
 }  // namespace
 
-result multiply(op first, const matrix& a, const matrix& b, const plan& how) {
+result multiply(op first, const matrix& a, const matrix& b, const plan& options) {
   require_product(first, a, b);
-  const std::vector<int> devices = devices_of(how);
+  const std::vector<int> devices = devices_of(options);
   result out{unwritten(first == op::none ? a.rows : a.columns, b.columns)};
   if (a.elements.empty() || b.elements.empty()) return nothing_to_add(out.c);
 
   const cublasxt_handle handle;
-  prepare(handle, devices, how.block_dim);
-  timed_gemm(handle, first, a, b, out.c, how, out);
+  prepare(handle, devices, options.block_dim);
+  timed_gemm(handle, first, a, b, out.c, options, out);
   return out;
 }
 
-result sum_times_product(op first, const matrix& a, const matrix& b, const plan& how) {
+result sum_times_product(op first, const matrix& a, const matrix& b, const plan& options) {
   require_square(a, b);
-  const std::vector<int> devices = devices_of(how);
+  const std::vector<int> devices = devices_of(options);
   if (a.rows == 0) return {};
 
   const cublasxt_handle handle;
-  prepare(handle, devices, how.block_dim);
+  prepare(handle, devices, options.block_dim);
   result out{unwritten(a.rows, b.columns)};
-  two_products(handle, first, a, b, how, out);
+  two_products(handle, first, a, b, options, out);
   return out;
 }
 

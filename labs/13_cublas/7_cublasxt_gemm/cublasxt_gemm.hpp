@@ -44,7 +44,7 @@ struct result {
 /// pinned. None of them leaves a handle or pinned memory behind.
 ///
 /// From: the Kazan course on CUDA programming technology, chapter 9, the listing with cuBLAS-Xt.
-result multiply(op first, const matrix& a, const matrix& b, const plan& how = {});
+result multiply(op first, const matrix& a, const matrix& b, const plan& options = {});
 
 /// C = op(A + B) · (A · B).
 ///
@@ -57,6 +57,6 @@ result multiply(op first, const matrix& a, const matrix& b, const plan& how = {}
 /// plan::pinned on memory that cudaHostRegister has pinned.
 ///
 /// From: the same chapter, second classroom task.
-result sum_times_product(op first, const matrix& a, const matrix& b, const plan& how = {});
+result sum_times_product(op first, const matrix& a, const matrix& b, const plan& options = {});
 
 }  // namespace lab::cublasxt_gemm

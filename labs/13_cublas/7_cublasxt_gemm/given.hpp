@@ -40,11 +40,11 @@ inline void require_whole(const char* name, const matrix& m) {
 }
 
 /// The plan's devices, or all of them, if each is there and is named once.
-inline std::vector<int> devices_of(const plan& how) {
-  refuse_if(how.block_dim < 1, "cublasxt_gemm: tiles have a side of 1 element at least, not ",
-            how.block_dim);
+inline std::vector<int> devices_of(const plan& options) {
+  refuse_if(options.block_dim < 1, "cublasxt_gemm: tiles have a side of 1 element at least, not ",
+            options.block_dim);
   const int count = device_count();
-  std::vector<int> devices = how.devices;
+  std::vector<int> devices = options.devices;
   if (devices.empty())
     for (int device = 0; device < count; ++device) devices.push_back(device);
   for (std::size_t i = 0; i < devices.size(); ++i) {

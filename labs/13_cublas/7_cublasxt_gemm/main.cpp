@@ -86,12 +86,12 @@ int main(int argc, char** argv) {
         random_matrix(turned ? terms : rows, turned ? rows : terms, program.seed(), small);
     const matrix b = random_matrix(terms, columns, program.seed() + 1, small);
 
-    lab::cublasxt_gemm::plan how{{}, static_cast<int>(block), pinned};
-    how.devices.resize(device_count);
-    std::iota(how.devices.begin(), how.devices.end(), 0);
+    lab::cublasxt_gemm::plan options{{}, static_cast<int>(block), pinned};
+    options.devices.resize(device_count);
+    std::iota(options.devices.begin(), options.devices.end(), 0);
     const auto run = [&] {
-      return sum ? lab::cublasxt_gemm::sum_times_product(first, a, b, how)
-                 : lab::cublasxt_gemm::multiply(first, a, b, how);
+      return sum ? lab::cublasxt_gemm::sum_times_product(first, a, b, options)
+                 : lab::cublasxt_gemm::multiply(first, a, b, options);
     };
     const auto result = run();
     std::printf("%s, C is %zu x %zu; %zu of %d devices, tiles of %zu x %zu\n",

@@ -114,10 +114,10 @@ inline comparison check(const matrix& c, std::size_t rows, std::size_t columns,
     ++checked;
     row = row + 1 < rows && row + row_stride >= rows ? rows - 1 : row + row_stride;
   }
-  const std::string which = checked == rows
-                                ? "all " + std::to_string(rows) + " rows"
-                                : std::to_string(checked) + " of " + std::to_string(rows) + " rows";
-  if (wrong == 0) return {true, which + " of C match"};
+  const std::string checked_rows =
+      checked == rows ? "all " + std::to_string(rows) + " rows"
+                      : std::to_string(checked) + " of " + std::to_string(rows) + " rows";
+  if (wrong == 0) return {true, checked_rows + " of C match"};
   return {false, std::to_string(wrong) + " of " + std::to_string(checked * columns) +
                      " elements differ; " + first};
 }

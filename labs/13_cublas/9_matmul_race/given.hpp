@@ -72,7 +72,7 @@ using lap = void (*)(std::span<const float> a, std::span<const float> b, shape s
 
 /// race(), with the laps of matmul_race.cu.
 inline result host_part_of_race(lap<cublas_handle> lap_on_device, lap<cublasxt_handle> lap_on_host,
-                                racer who, std::span<const float> a, std::span<const float> b,
+                                racer contender, std::span<const float> a, std::span<const float> b,
                                 shape size, std::size_t laps) {
   require_sensible(a, b, size, laps);
   result out;
@@ -82,14 +82,14 @@ inline result host_part_of_race(lap<cublas_handle> lap_on_device, lap<cublasxt_h
   }
   std::optional<cublas_handle> cublas;
   std::optional<cublasxt_handle> xt;
-  if (who == racer::cublas) cublas.emplace();
-  if (who == racer::cublas_xt) {
+  if (contender == racer::cublas) cublas.emplace();
+  if (contender == racer::cublas_xt) {
     int device = 0;
     CUDA_CHECK(cudaGetDevice(&device));
     CUBLAS_CHECK(cublasXtDeviceSelect(xt.emplace(), 1, &device));
   }
   for (std::size_t i = 0; i < laps; ++i) {
-    if (who == racer::own_kernel || who == racer::cublas)
+    if (contender == racer::own_kernel || contender == racer::cublas)
       lap_on_device(a, b, size, cublas ? &*cublas : nullptr, out);
     else
       lap_on_host(a, b, size, xt ? &*xt : nullptr, out);

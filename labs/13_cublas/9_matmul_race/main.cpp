@@ -29,8 +29,8 @@ using lab::matmul_race::kRacers;
 using lab::matmul_race::racer;
 using lab::matmul_race::shape;
 
-std::string name_of(racer who) {
-  switch (who) {
+std::string name_of(racer contender) {
+  switch (contender) {
     case racer::own_kernel:
       return "own kernel";
     case racer::cublas:
@@ -44,8 +44,8 @@ std::string name_of(racer who) {
 }
 
 /// A loop on the host would take minutes for the largest products: it does not take part then.
-bool takes_part(racer who, double operations) {
-  return who != racer::host || operations < 5e9 || lab::host_matmul_name() != "plain loop";
+bool takes_part(racer contender, double operations) {
+  return contender != racer::host || operations < 5e9 || lab::host_matmul_name() != "plain loop";
 }
 
 }  // namespace
@@ -81,13 +81,14 @@ int main(int argc, char** argv) {
       const shape size{n, n, n};
       const auto order = static_cast<double>(n);
       const double operations = 2 * order * order * order;
-      for (const racer who : kRacers) {
-        if (!takes_part(who, operations)) continue;
+      for (const racer contender : kRacers) {
+        if (!takes_part(contender, operations)) continue;
         const auto race = [&](std::size_t laps) {
-          auto result = lab::matmul_race::race(who, given.a, given.b, size, laps);
+          auto result = lab::matmul_race::race(contender, given.a, given.b, size, laps);
           if (result.total_ms.size() != laps)
-            throw std::runtime_error(name_of(who) + ": " + std::to_string(result.total_ms.size()) +
-                                     " times for " + std::to_string(laps) + " laps");
+            throw std::runtime_error(name_of(contender) + ": " +
+                                     std::to_string(result.total_ms.size()) + " times for " +
+                                     std::to_string(laps) + " laps");
           return result;
         };
         // A first lap, which warms up and says how many there is time for; then those that count.
@@ -101,7 +102,7 @@ int main(int argc, char** argv) {
           const auto same = lab::compare_exact(c, given.c);
           if (!same)
             return program.verdict(
-                false, name_of(who) + ", n = " + std::to_string(n) + ": " + same.message);
+                false, name_of(contender) + ", n = " + std::to_string(n) + ": " + same.message);
         }
         ++products;
         const auto add = [&](const std::string& name, std::span<const float> times) {
@@ -117,10 +118,10 @@ int main(int argc, char** argv) {
           rows.add(std::move(row));
         };
         if (result.product_ms.size() == laps + 1) {
-          add(name_of(who), result.product_ms);
-          add(name_of(who) + " + copies", result.total_ms);
+          add(name_of(contender), result.product_ms);
+          add(name_of(contender) + " + copies", result.total_ms);
         } else {
-          add(name_of(who), result.total_ms);
+          add(name_of(contender), result.total_ms);
         }
       }
     }

@@ -59,7 +59,7 @@ struct result {
 /// by events right before and right after the product.
 ///
 /// From: the Kazan course on CUDA programming technology, chapter 9, third homework.
-result race(racer who, std::span<const float> a, std::span<const float> b, shape size,
+result race(racer contender, std::span<const float> a, std::span<const float> b, shape size,
             std::size_t laps);
 
 }  // namespace lab::matmul_race

@@ -19,9 +19,9 @@ namespace {
 // the bits L - 1, L - 2, … 0: a comparator of the stage `bit` joins the elements at two places that
 // differ in this bit alone. The one with a 0 there is its left end.
 
-/// Whether the run of 2^level elements around this place falls. `place` counts from the first
+/// Whether the run of 2^level elements around this position falls. `position` counts from the first
 /// element of all arrays; its lower 32 bits are enough.
-__device__ bool falls(const arrays_on_device& data, unsigned place, unsigned level) {
+__device__ bool falls(const arrays_on_device& data, unsigned position, unsigned level) {
   // TODO(1): Runs rise and fall in turn, so that two neighbours are a bitonic sequence for the next
   //          level; the last level, where a run is a whole array, goes as the caller asked, in
   //          every array. (What is bit `level` of a place within its array, in the last level?)
@@ -82,12 +82,12 @@ __device__ void stages_in_registers(held& mine, unsigned first, const Falls& fal
 }
 
 /// The levels 1 to kBits, but none above `last`, among 16 neighbours, of which the first is at
-/// `place`. No other level has its comparators and its directions within 16 elements.
-__device__ void first_levels(held& mine, const arrays_on_device& data, unsigned place,
+/// `position`. No other level has its comparators and its directions within 16 elements.
+__device__ void first_levels(held& mine, const arrays_on_device& data, unsigned position,
                              unsigned last) {
-  // TODO(7, bonus): an unrolled loop over the levels. Element i is at place + i.
+  // TODO(7, bonus): an unrolled loop over the levels. Element i is at position + i.
   // Replace these lines.
-  const auto falls_at = [&](unsigned i) { return falls(data, place + i, last); };
+  const auto falls_at = [&](unsigned i) { return falls(data, position + i, last); };
   stages_in_registers(mine, 0, falls_at);
 }
 
@@ -103,7 +103,7 @@ __device__ void stages_in_tile(wide_tile& tile, const arrays_on_device& data, st
                                unsigned level, unsigned left) {
   // TODO(8, bonus): groups of four stages: the highest four that are left, the next four, …; the
   //          last group may have fewer. For the group whose lowest bit is `low`, the thread's first
-  //          place is with_zeros(threadIdx.x, low, kBits), and its element i is i * 2^low further
+  //          position is with_zeros(threadIdx.x, low, kBits), its element i is i * 2^low further
   //          on: taken(), stages_of_one_direction(), put(). One barrier per group, also before the
   //          first. Threads without elements sort garbage, which is never stored: no guard.
   // Replace these lines.
@@ -134,8 +134,8 @@ __global__ void __launch_bounds__(kWideThreads)
     merge_wide_tiles(arrays_on_device data, unsigned level, unsigned left) {
   __shared__ wide_tile tile;
   const std::size_t begin = std::size_t{blockIdx.x} * kWide;
-  // TODO(10, bonus): the first group takes its elements straight from global memory, begin + place
-  //          and so on, and puts them into the tile. The others are in stages_in_tile().
+  // TODO(10, bonus): the first group takes its elements straight from global memory, begin +
+  //          position and so on, and puts them into the tile. The others are in stages_in_tile().
   stages_in_tile<kPairs>(tile, data, begin, level, left);
   store_tile<kPairs>(tile, data, begin);
 }
@@ -159,11 +159,11 @@ unsigned sort_in_registers(const arrays_on_device& data, unsigned levels) {
 
 }  // namespace
 
-result sort(step which, std::span<const std::uint32_t> keys, std::span<const std::uint32_t> values,
-            batch arrays, direction way) {
+result sort(step version, std::span<const std::uint32_t> keys,
+            std::span<const std::uint32_t> values, batch arrays, direction way) {
   const auto in_registers = values.empty() ? sort_in_registers<false> : sort_in_registers<true>;
-  return host_part_of_sort(which == step::shared_tiles ? sort_in_shared_tiles : in_registers, keys,
-                           values, arrays, way);
+  return host_part_of_sort(version == step::shared_tiles ? sort_in_shared_tiles : in_registers,
+                           keys, values, arrays, way);
 }
 
 }  // namespace lab::bitonic_sort

@@ -41,7 +41,8 @@ struct result {
 /// From: the UVT report on data parallelism, which sorts batches of 1,048,576 pairs in all, in
 /// arrays of 64 to 1,048,576, with at most 1024 elements in shared memory and 512 threads per
 /// block. The network is K. E. Batcher's (1968). The step registers is ours.
-result sort(step which, std::span<const std::uint32_t> keys, std::span<const std::uint32_t> values,
-            batch arrays, direction way = direction::ascending);
+result sort(step version, std::span<const std::uint32_t> keys,
+            std::span<const std::uint32_t> values, batch arrays,
+            direction way = direction::ascending);
 
 }  // namespace lab::bitonic_sort

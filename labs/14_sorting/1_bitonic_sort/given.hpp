@@ -69,23 +69,23 @@ struct held {
   unsigned key[kHeld], value[kHeld];
 };
 
-/// The 16 elements of the tile at `place`, 2^low after it, 2 * 2^low after it, …
+/// The 16 elements of the tile at `position`, 2^low after it, 2 * 2^low after it, …
 template <bool kPairs>
-__device__ held taken(const wide_tile& from, unsigned place, unsigned low) {
+__device__ held taken(const wide_tile& from, unsigned position, unsigned low) {
   held mine = {};
 #pragma unroll
   for (unsigned i = 0; i < kHeld; ++i) {
-    const unsigned at = padded(place + (i << low));
+    const unsigned at = padded(position + (i << low));
     mine.key[i] = from.keys[at];
     if constexpr (kPairs) mine.value[i] = from.values[at];
   }
   return mine;
 }
 template <bool kPairs>
-__device__ void put(const held& mine, wide_tile& to, unsigned place, unsigned low) {
+__device__ void put(const held& mine, wide_tile& to, unsigned position, unsigned low) {
 #pragma unroll
   for (unsigned i = 0; i < kHeld; ++i) {
-    const unsigned at = padded(place + (i << low));
+    const unsigned at = padded(position + (i << low));
     to.keys[at] = mine.key[i];
     if constexpr (kPairs) to.values[at] = mine.value[i];
   }
@@ -93,21 +93,22 @@ __device__ void put(const held& mine, wide_tile& to, unsigned place, unsigned lo
 
 /// The same, in global memory, where all of them must exist.
 template <bool kPairs>
-__device__ held taken(const arrays_on_device& from, std::size_t place, unsigned low) {
+__device__ held taken(const arrays_on_device& from, std::size_t position, unsigned low) {
   held mine = {};
 #pragma unroll
   for (unsigned i = 0; i < kHeld; ++i) {
-    const std::size_t at = place + (std::size_t{i} << low);
+    const std::size_t at = position + (std::size_t{i} << low);
     mine.key[i] = from.keys[at];
     if constexpr (kPairs) mine.value[i] = from.values[at];
   }
   return mine;
 }
 template <bool kPairs>
-__device__ void put(const held& mine, const arrays_on_device& to, std::size_t place, unsigned low) {
+__device__ void put(const held& mine, const arrays_on_device& to, std::size_t position,
+                    unsigned low) {
 #pragma unroll
   for (unsigned i = 0; i < kHeld; ++i) {
-    const std::size_t at = place + (std::size_t{i} << low);
+    const std::size_t at = position + (std::size_t{i} << low);
     to.keys[at] = mine.key[i];
     if constexpr (kPairs) to.values[at] = mine.value[i];
   }

@@ -166,15 +166,15 @@ unsigned sort_in_columns_and_windows(arrays_on_device& data, arrays_on_device& s
 
 // --- given ---------------------------------------------------------------------------------------
 
-result sort(step which, std::span<const std::uint32_t> keys, std::span<const std::uint32_t> values,
-            batch arrays, direction way) {
+result sort(step version, std::span<const std::uint32_t> keys,
+            std::span<const std::uint32_t> values, batch arrays, direction way) {
   require_network_input("odd_even_merge_sort", keys, values, arrays);
   result out{{{keys.begin(), keys.end()}, {values.begin(), values.end()}}};
   const auto levels = static_cast<unsigned>(std::countr_zero(arrays.length));
   if (keys.empty() || levels == 0) return out;  // an array of one element is sorted
 
   device_buffer<unsigned> device_keys(keys.size()), device_values(values.size());
-  const bool two_copies = which == step::columns_and_windows && levels > kWideBits;
+  const bool two_copies = version == step::columns_and_windows && levels > kWideBits;
   device_buffer<unsigned> spare_keys(two_copies ? keys.size() : 0);
   device_buffer<unsigned> spare_values(two_copies ? values.size() : 0);
   const bool descending = way == direction::descending;
@@ -182,7 +182,7 @@ result sort(step which, std::span<const std::uint32_t> keys, std::span<const std
 
   out.kernel_ms = time_kernel(
       [&] {
-        out.launches = which == step::shared_tiles
+        out.launches = version == step::shared_tiles
                            ? sort_in_shared_tiles(data, levels)
                            : sort_in_columns_and_windows(data, spare, levels);
       },

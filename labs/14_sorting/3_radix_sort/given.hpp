@@ -126,11 +126,11 @@ struct tile_of_thread {
   Key key[kItems];
 
   /// Where in the tile key j belongs, when it is in order. Two places share a register.
-  __device__ unsigned place(unsigned j) const { return two_places[j / 2] >> 16 * (j % 2) & 0xFFFF; }
-  __device__ void set_place(unsigned j, unsigned place) {
-    two_places[j / 2] = j % 2 == 0 ? place : two_places[j / 2] | place << 16;
+  __device__ unsigned rank(unsigned j) const { return two_ranks[j / 2] >> 16 * (j % 2) & 0xFFFF; }
+  __device__ void set_rank(unsigned j, unsigned rank) {
+    two_ranks[j / 2] = j % 2 == 0 ? rank : two_ranks[j / 2] | rank << 16;
   }
-  unsigned two_places[kItems / 2];
+  unsigned two_ranks[kItems / 2];
 };
 
 /// Sets counters to 0, with all threads of the block.

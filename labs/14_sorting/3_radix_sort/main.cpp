@@ -51,16 +51,17 @@ void plant(std::span<float> keys) {
 }
 
 template <class Key>
-bool sort_keys(lab::program& program, lab::radix_sort::step which, std::size_t n, bool keys_only) {
+bool sort_keys(lab::program& program, lab::radix_sort::step version, std::size_t n,
+               bool keys_only) {
   const auto bits = lab::make_key_values(n, program.seed()).keys;
   std::vector<Key> keys(n);
   for (std::size_t i = 0; i < n; ++i) keys[i] = std::bit_cast<Key>(bits[i]);
   plant(keys);
-  std::vector<std::uint32_t> values = lab::radix_sort::places(n);
+  std::vector<std::uint32_t> values = lab::radix_sort::indices(n);
   if (keys_only) values.clear();
 
   const auto run_once = [&] {
-    return lab::radix_sort::sort(which, std::span<const Key>(keys), values);
+    return lab::radix_sort::sort(version, std::span<const Key>(keys), values);
   };
   const auto result = run_once();
   std::printf("step %s, %zu %s\n", program.step_name().c_str(), n, keys_only ? "keys" : "pairs");

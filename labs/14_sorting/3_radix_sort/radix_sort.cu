@@ -300,11 +300,11 @@ result<Key> by_hand(std::span<const Key> keys, std::span<const std::uint32_t> va
 }
 
 template <class Key>
-result<Key> sort_keys(step which, std::span<const Key> keys,
+result<Key> sort_keys(step version, std::span<const Key> keys,
                       std::span<const std::uint32_t> values) {
   require_sensible(keys, values);
-  if (which == step::thrust) return with_thrust(keys, values);
-  if (which == step::digits)
+  if (version == step::thrust) return with_thrust(keys, values);
+  if (version == step::digits)
     return by_hand(keys, values, [](on_device<Key>& data) { sort_by_all_digits(data); });
   allow_memory<Key>(sweep<Key, false>);
   allow_memory<Key>(sweep<Key, true>);
@@ -314,16 +314,17 @@ result<Key> sort_keys(step which, std::span<const Key> keys,
 
 }  // namespace
 
-result<std::uint32_t> sort(step which, std::span<const std::uint32_t> keys,
+result<std::uint32_t> sort(step version, std::span<const std::uint32_t> keys,
                            std::span<const std::uint32_t> values) {
-  return sort_keys(which, keys, values);
+  return sort_keys(version, keys, values);
 }
-result<std::int32_t> sort(step which, std::span<const std::int32_t> keys,
+result<std::int32_t> sort(step version, std::span<const std::int32_t> keys,
                           std::span<const std::uint32_t> values) {
-  return sort_keys(which, keys, values);
+  return sort_keys(version, keys, values);
 }
-result<float> sort(step which, std::span<const float> keys, std::span<const std::uint32_t> values) {
-  return sort_keys(which, keys, values);
+result<float> sort(step version, std::span<const float> keys,
+                   std::span<const std::uint32_t> values) {
+  return sort_keys(version, keys, values);
 }
 
 result<std::uint32_t> sort_by_digit(std::span<const std::uint32_t> keys,

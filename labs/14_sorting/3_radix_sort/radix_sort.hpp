@@ -45,11 +45,12 @@ struct result {
 /// From: the UVT report on data parallelism, which sorts 1,048,576 and 524,288 keys (uint and
 /// float) and their values with Thrust. The step digits is ours. One_sweep is from A. Adinets,
 /// D. Merrill, Onesweep: A Faster Least Significant Digit Radix Sort for GPUs, 2022.
-result<std::uint32_t> sort(step which, std::span<const std::uint32_t> keys,
+result<std::uint32_t> sort(step version, std::span<const std::uint32_t> keys,
                            std::span<const std::uint32_t> values);
-result<std::int32_t> sort(step which, std::span<const std::int32_t> keys,
+result<std::int32_t> sort(step version, std::span<const std::int32_t> keys,
                           std::span<const std::uint32_t> values);
-result<float> sort(step which, std::span<const float> keys, std::span<const std::uint32_t> values);
+result<float> sort(step version, std::span<const float> keys,
+                   std::span<const std::uint32_t> values);
 
 /// One pass of the step digits: sorts by bits 8 * digit to 8 * digit + 7 of the keys alone, and
 /// leaves pairs that agree in these in their order. Throws as sort(), and for a digit above 3.

@@ -23,7 +23,7 @@ namespace lab::radix_sort {
 /// magnitude: as a signed number it has the right order, once the magnitude of a negative one is
 /// turned round.
 template <class Key>
-std::int64_t place_in_order(Key key) {
+std::int64_t position_in_order(Key key) {
   if constexpr (std::is_same_v<Key, float>) {
     const auto bits = std::bit_cast<std::int32_t>(key);
     return bits >= 0 ? bits : -std::int64_t{bits & 0x7FFFFFFF} - 1;
@@ -33,7 +33,7 @@ std::int64_t place_in_order(Key key) {
 }
 
 /// The values 0, 1, 2, …: with them every pair can be told from all others.
-inline std::vector<std::uint32_t> places(std::size_t n) {
+inline std::vector<std::uint32_t> indices(std::size_t n) {
   std::vector<std::uint32_t> out(n);
   std::iota(out.begin(), out.end(), std::uint32_t{0});
   return out;
@@ -77,7 +77,7 @@ comparison check_by(const result<Key>& sorted, std::span<const Key> keys, Order 
 /// For sort() of `keys` with the values places(n).
 template <class Key>
 comparison check(const result<Key>& sorted, std::span<const Key> keys) {
-  return check_by(sorted, keys, place_in_order<Key>);
+  return check_by(sorted, keys, position_in_order<Key>);
 }
 
 /// For sort() of keys without values.
@@ -86,7 +86,7 @@ comparison check_keys(const result<Key>& sorted, std::span<const Key> keys) {
   if (!sorted.values.empty()) return {false, "values where there were none"};
   std::vector<std::uint32_t> is, expected;
   std::vector<Key> in_order(keys.begin(), keys.end());
-  std::ranges::sort(in_order, {}, place_in_order<Key>);
+  std::ranges::sort(in_order, {}, position_in_order<Key>);
   for (const Key key : in_order) expected.push_back(std::bit_cast<std::uint32_t>(key));
   for (const Key key : sorted.keys) is.push_back(std::bit_cast<std::uint32_t>(key));
   return compare_exact(is, expected);

@@ -37,15 +37,15 @@ struct on_device {
 };
 
 /// Comparator `number` of a stage, on elements that begin at `first` among all.
-template <method kHow>
+template <method kMethods>
 __device__ void compare(unsigned* keys, unsigned* values, std::size_t number, std::size_t first,
                         unsigned level, unsigned bit, const on_device& data) {
   const std::size_t distance = std::size_t{1} << bit, lower = number & (distance - 1);
   std::size_t left = ((number ^ lower) << 1) | lower;
-  if (kHow == method::odd_even && bit + 1 < level) left += distance;
+  if (kMethods == method::odd_even && bit + 1 < level) left += distance;
   const std::size_t right = left + distance;
   if (first + right >= data.n || left >> level != right >> level) return;
-  const bool falls = kHow == method::bitonic &&
+  const bool falls = kMethods == method::bitonic &&
                      ((first + left) & (data.length - 1) & (std::size_t{1} << level)) != 0;
   const unsigned a = keys[left], b = keys[right], value = values[left];
   if (falls ? a >= b : a <= b) return;
@@ -56,7 +56,7 @@ __device__ void compare(unsigned* keys, unsigned* values, std::size_t number, st
 }
 
 /// The levels first, …, last, as far as they happen within a tile.
-template <method kHow>
+template <method kMethods>
 __global__ void __launch_bounds__(kThreads)
     tile_stages(on_device data, unsigned first, unsigned last) {
   __shared__ unsigned keys[kTile], values[kTile];
@@ -68,7 +68,7 @@ __global__ void __launch_bounds__(kThreads)
   for (unsigned level = first; level <= last; ++level)
     for (unsigned bit = level < kTileBits ? level : kTileBits; bit-- > 0;) {
       __syncthreads();
-      compare<kHow>(keys, values, threadIdx.x, begin, level, bit, data);
+      compare<kMethods>(keys, values, threadIdx.x, begin, level, bit, data);
     }
   __syncthreads();
   for (unsigned i = threadIdx.x; i < kTile && begin + i < data.n; i += kThreads) {
@@ -77,11 +77,11 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-template <method kHow>
+template <method kMethods>
 __global__ void __launch_bounds__(kThreads)
     global_stage(on_device data, unsigned level, unsigned bit) {
-  compare<kHow>(data.keys, data.values, std::size_t{blockIdx.x} * kThreads + threadIdx.x, 0, level,
-                bit, data);
+  compare<kMethods>(data.keys, data.values, std::size_t{blockIdx.x} * kThreads + threadIdx.x, 0,
+                    level, bit, data);
 }
 
 /// A problem's pairs in device memory.
@@ -96,20 +96,21 @@ struct workspace {
   unsigned length;
 };
 
-template <method kHow>
+template <method kMethods>
 void sort_by_network(on_device data) {
   const auto levels = static_cast<unsigned>(std::countr_zero(data.length));
   const auto blocks = static_cast<unsigned>((data.n + kTile - 1) / kTile);
-  tile_stages<kHow><<<blocks, kThreads>>>(data, 1, std::min(levels, kTileBits));
+  tile_stages<kMethods><<<blocks, kThreads>>>(data, 1, std::min(levels, kTileBits));
   CUDA_CHECK(cudaGetLastError());
   // The short stages of a bitonic merge go back into tiles; those of the other cross their edges.
-  const unsigned shortest = kHow == method::bitonic ? kTileBits : 0;
+  const unsigned shortest = kMethods == method::bitonic ? kTileBits : 0;
   for (unsigned level = kTileBits + 1; level <= levels; ++level) {
     for (unsigned bit = level; bit-- > shortest;) {
-      global_stage<kHow><<<blocks, kThreads>>>(data, level, bit);
+      global_stage<kMethods><<<blocks, kThreads>>>(data, level, bit);
       CUDA_CHECK(cudaGetLastError());
     }
-    if (kHow == method::bitonic) tile_stages<kHow><<<blocks, kThreads>>>(data, level, level);
+    if (kMethods == method::bitonic)
+      tile_stages<kMethods><<<blocks, kThreads>>>(data, level, level);
     CUDA_CHECK(cudaGetLastError());
   }
 }

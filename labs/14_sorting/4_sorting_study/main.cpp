@@ -40,19 +40,19 @@ constexpr reported kReport[] = {
     {262144, 250.7, 273.6, kNone}, {524288, 281.9, 307.7, kNone}, {1048576, 316.7, 343.8, 494},
 };
 
-std::string name_of(method how) {
-  return how == method::bitonic    ? "bitonic"
-         : how == method::odd_even ? "odd-even"
-                                   : "radix (Thrust)";
+std::string name_of(method algorithm) {
+  return algorithm == method::bitonic    ? "bitonic"
+         : algorithm == method::odd_even ? "odd-even"
+                                         : "radix (Thrust)";
 }
 
 double report_ms(const row& of) {
   if (of.arrays.count * of.arrays.length != kReportSize) return kNone;
   for (const reported& each : kReport)
     if (each.length == of.arrays.length)
-      return of.how == method::bitonic    ? each.bitonic_ms
-             : of.how == method::odd_even ? each.odd_even_ms
-                                          : each.radix_ms;
+      return of.algorithm == method::bitonic    ? each.bitonic_ms
+             : of.algorithm == method::odd_even ? each.odd_even_ms
+                                                : each.radix_ms;
   return kNone;
 }
 
@@ -65,7 +65,7 @@ lab::table gpu_table(std::span<const row> rows, std::span<const problem> problem
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const row& each = rows[i];
     const lab::timing time = lab::summarize(each.sample_ms);
-    out.add({whole(each.arrays.length), whole(each.arrays.count), name_of(each.how), each.ms,
+    out.add({whole(each.arrays.length), whole(each.arrays.count), name_of(each.algorithm), each.ms,
              time.min_ms, time.max_ms, each.rate, report_ms(each)});
     if ((i + 1) % std::size(kMethods) != 0) continue;
     const problem& what = problems[i / std::size(kMethods)];
@@ -86,10 +86,11 @@ lab::table cpu_device_table(std::span<const row> rows) {
                   "CPU device ms"});
   for (const row& each : rows) {
     const auto levels = static_cast<std::size_t>(std::countr_zero(each.arrays.length));
-    const bool network = each.how != method::radix;
-    const double all = network ? lab::sorting_study::comparators(each.how, each.arrays) : kNone;
+    const bool network = each.algorithm != method::radix;
+    const double all =
+        network ? lab::sorting_study::comparators(each.algorithm, each.arrays) : kNone;
     const auto stages = static_cast<double>(levels * (levels + 1) / 2);
-    out.add({whole(each.arrays.length), whole(each.arrays.count), name_of(each.how),
+    out.add({whole(each.arrays.length), whole(each.arrays.count), name_of(each.algorithm),
              network ? stages : kNone, all,
              all / static_cast<double>(each.arrays.count * each.arrays.length), each.ms});
   }

@@ -27,14 +27,14 @@ inline problem make_problem(batch arrays, std::uint64_t seed) {
 }
 
 /// Comparators for one problem; 0 for the radix sort, which has none.
-inline double comparators(method how, batch arrays) {
+inline double comparators(method algorithm, batch arrays) {
   const int levels = std::countr_zero(arrays.length);
   double of_array = 0;
   for (int level = 1; level <= levels; ++level) {
     const double half_run = std::exp2(level - 1);
     const double runs = static_cast<double>(arrays.length) / (2 * half_run);
-    if (how == method::bitonic) of_array += runs * half_run * level;
-    if (how == method::odd_even) of_array += runs * (half_run * (level - 1) + 1);
+    if (algorithm == method::bitonic) of_array += runs * half_run * level;
+    if (algorithm == method::odd_even) of_array += runs * (half_run * (level - 1) + 1);
   }
   return of_array * static_cast<double>(arrays.count);
 }
@@ -58,7 +58,7 @@ inline comparison check(std::span<const row> rows, std::span<const problem> prob
                                    " arrays of " + std::to_string(arrays.length) + "): " + what};
     };
     if (!(each.arrays == arrays)) return wrong("is of another problem");
-    if (each.how != methods[i % methods.size()]) return wrong("is of another method");
+    if (each.algorithm != methods[i % methods.size()]) return wrong("is of another method");
     if (each.sample_ms.size() != samples)
       return wrong(std::to_string(each.sample_ms.size()) + " samples, expected " +
                    std::to_string(samples));

@@ -31,7 +31,7 @@ struct problem {
 
 /// One row of the study: one problem, sorted by one method.
 struct row {
-  method how = method::bitonic;
+  method algorithm = method::bitonic;
   batch arrays;
   std::vector<float> sample_ms;  ///< what each sample took: one sort of the whole batch
   double ms = 0;                 ///< their median

@@ -47,13 +47,13 @@ using kernel_of_lock = void (*)(lock_handle lock, tally* t, unsigned times);
 
 /// count(), with what makes a new lock free, and the kernels in the order of the steps.
 inline result host_part_of_count(void (*make_free)(device_buffer<int>& mutex),
-                                 const std::array<kernel_of_lock, 3>& kernels, step which,
+                                 const std::array<kernel_of_lock, 3>& kernels, step version,
                                  const work& what) {
   require_at_most(cudaDevAttrMaxGridDimX, what.blocks, "blocks");
   require_at_most(cudaDevAttrMaxThreadsPerBlock, what.threads, "threads in a block");
   if (what.blocks == 0 || what.threads == 0) return {};  // such a launch would be an error
 
-  const kernel_of_lock kernel = kernels.at(static_cast<std::size_t>(which));
+  const kernel_of_lock kernel = kernels.at(static_cast<std::size_t>(version));
   device_buffer<int> mutex(1);
   make_free(mutex);
   const lock_handle lock{mutex.data()};

@@ -16,8 +16,8 @@ inline std::uint64_t expected_count(const work& what) {
 }
 
 /// How often that lock is taken.
-inline std::uint64_t expected_entries(step which, const work& what) {
-  const bool one_for_all = which == step::one_per_block && what.threads > 0;
+inline std::uint64_t expected_entries(step version, const work& what) {
+  const bool one_for_all = version == step::one_per_block && what.threads > 0;
   return std::uint64_t{what.blocks} * (one_for_all ? 1 : what.threads) * what.times;
 }
 

@@ -30,12 +30,12 @@ namespace {
 
 }  // namespace
 
-result dot(step which, std::span<const float> a, std::span<const float> b, unsigned blocks) {
+result dot(step version, std::span<const float> a, std::span<const float> b, unsigned blocks) {
   // TODO(4): host_part_of_dot() of given.hpp checks, allocates, sets the meeting place to 0 and
   //          copies. It takes a function of yours that launches a step's kernel in blocks of
   //          kThreads threads.
-  if (which == step::locked) throw not_written("step locked", 1);  // 1 and 4
-  if (which == step::atomic_add) throw not_written("step atomic_add", 2);
+  if (version == step::locked) throw not_written("step locked", 1);  // 1 and 4
+  if (version == step::atomic_add) throw not_written("step atomic_add", 2);
   throw not_written("step in_order", 3);
 }
 

@@ -54,6 +54,6 @@ struct result {
 ///
 /// From: J. Sanders, E. Kandrot, CUDA by Example, A.1.2; the fixed order is an exercise that it
 /// suggests.
-result dot(step which, std::span<const float> a, std::span<const float> b, unsigned blocks);
+result dot(step version, std::span<const float> a, std::span<const float> b, unsigned blocks);
 
 }  // namespace lab::dot_with_lock

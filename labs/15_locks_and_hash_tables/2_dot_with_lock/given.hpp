@@ -45,9 +45,9 @@ __device__ inline float sum_of_part(const float* a, const float* b, std::size_t 
 }
 
 /// dot(), where `launch` launches the kernel of a step.
-inline result host_part_of_dot(void (*launch)(step which, unsigned blocks, const float* a,
+inline result host_part_of_dot(void (*launch)(step version, unsigned blocks, const float* a,
                                               const float* b, std::size_t n, meeting_place* all),
-                               step which, std::span<const float> a, std::span<const float> b,
+                               step version, std::span<const float> a, std::span<const float> b,
                                unsigned blocks) {
   const std::size_t n = a.size();
   refuse_if(n != b.size(), "dot_with_lock: a has ", n, " elements and b has ", b.size(),
@@ -59,7 +59,7 @@ inline result host_part_of_dot(void (*launch)(step which, unsigned blocks, const
   const device_buffer device_a(a), device_b(b);
   device_buffer<meeting_place> all(1);
   const float kernel_ms =
-      time_kernel([&] { launch(which, blocks, device_a.data(), device_b.data(), n, all.data()); },
+      time_kernel([&] { launch(version, blocks, device_a.data(), device_b.data(), n, all.data()); },
                   [&] { CUDA_CHECK(cudaMemset(all.data(), 0, all.size_bytes())); });
   return {all.to_vector().front().total, kernel_ms};
 }

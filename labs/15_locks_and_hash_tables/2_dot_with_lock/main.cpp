@@ -49,12 +49,12 @@ std::string compare_steps(std::span<const float> a, std::span<const float> b, do
   for (unsigned blocks = least; blocks <= most; blocks *= 4) {
     const double bound = exercise::error_bound(a, b, blocks);
     std::vector<double> ms;
-    for (const auto& [name, which] : {std::pair("locked", step::locked),
-                                      {"in_order", step::in_order},
-                                      {"atomic_add", step::atomic_add}}) {
+    for (const auto& [name, version] : {std::pair("locked", step::locked),
+                                        {"in_order", step::in_order},
+                                        {"atomic_add", step::atomic_add}}) {
       std::vector<float> times;
       for (int i = 0; i <= repeat; ++i) {  // the first one warms up
-        const auto result = exercise::dot(which, a, b, blocks);
+        const auto result = exercise::dot(version, a, b, blocks);
         const auto check = lab::compare(result.value, expected, {.absolute = bound});
         if (!check)
           return std::string(name) + ", " + std::to_string(blocks) + " blocks: " + check.message;

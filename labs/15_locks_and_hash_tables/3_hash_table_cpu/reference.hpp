@@ -91,11 +91,11 @@ inline comparison check(const table& t, std::span<const std::uint32_t> keys,
 
   const comparison right{true, "all " + text(reached) + " entries stand in their buckets"};
   // As the contract has them, each entry where its key was: then there is nothing to sort.
-  std::size_t same_place = 0;
-  while (same_place < keys.size() && t.pool[same_place].key == keys[same_place] &&
-         t.pool[same_place].value == values[same_place])
-    ++same_place;
-  if (same_place == keys.size()) return right;
+  std::size_t same_index = 0;
+  while (same_index < keys.size() && t.pool[same_index].key == keys[same_index] &&
+         t.pool[same_index].value == values[same_index])
+    ++same_index;
+  if (same_index == keys.size()) return right;
 
   // Both as lists of numbers, with the key in the upper half.
   std::vector<std::uint64_t> present(t.pool.size()), expected(keys.size());

@@ -43,7 +43,7 @@ struct result {
 /// with one atomic exchange per key; the host inserts nothing.
 ///
 /// From: J. Sanders, E. Kandrot, CUDA by Example, A.2.3 and A.2.4.
-result build(step which, std::span<const std::uint32_t> keys, std::span<const std::uint32_t> values,
-             std::size_t buckets);
+result build(step version, std::span<const std::uint32_t> keys,
+             std::span<const std::uint32_t> values, std::size_t buckets);
 
 }  // namespace lab::hash_table_gpu

@@ -115,7 +115,7 @@ struct kernels {
   void (*erase)(const Number* keys, std::size_t n, Slot* table, unsigned windows);
 };
 
-inline void refuse_wrong(step which, std::size_t slots, std::span<const batch> batches) {
+inline void refuse_wrong(step version, std::size_t slots, std::span<const batch> batches) {
   refuse_if(slots == 0, "open_addressing: a table needs at least one slot");
   refuse_if(slots > kMostSlots, "open_addressing: at most ", kMostSlots, " slots are possible");
   for (const batch& b : batches) {
@@ -124,8 +124,8 @@ inline void refuse_wrong(step which, std::size_t slots, std::span<const batch> b
               b.values.size(), ", should be ", values, "; only keys to be inserted have values");
     for (const auto& numbers : {std::span(b.keys), std::span(b.values)})
       for (const std::uint64_t number : numbers)
-        refuse_if(number > largest(which), "open_addressing: ", number,
-                  " cannot be a key or a value of this step; the largest is ", largest(which));
+        refuse_if(number > largest(version), "open_addressing: ", number,
+                  " cannot be a key or a value of this step; the largest is ", largest(version));
   }
 }
 

@@ -24,8 +24,8 @@ enum class step {
 inline constexpr std::uint64_t kNone = 0xFFFF'FFFF'FFFF'FFFF;
 
 /// The largest key and the largest value.
-constexpr std::uint64_t largest(step which) {
-  return which == step::packed ? 0xFFFF'FFFE : kNone - 1;
+constexpr std::uint64_t largest(step version) {
+  return version == step::packed ? 0xFFFF'FFFE : kNone - 1;
 }
 
 /// The most slots that a table may be asked for.
@@ -60,7 +60,7 @@ struct applied {
 /// found with the value kNone, which means not there. In step packed both arrive together.
 ///
 /// Throws lab::invalid_input when there are no slots or more than kMostSlots, when a batch has a
-/// key or a value above largest(which) or not the right number of values, and when a key to be
+/// key or a value above largest(version) or not the right number of values, and when a key to be
 /// inserted finds no slot: the message says that the table is full, and how many keys of the batch
 /// found none; lab::cuda_error when CUDA reports an error. Neither leaves device memory behind.
 ///
@@ -70,6 +70,6 @@ struct applied {
 ///
 /// From: ours. Windows of slots and double hashing are ideas of cuCollections (D. Juenger et al.,
 /// WarpCore, 2020); the tombstone that keeps its key is ours.
-applied apply_batches(step which, std::size_t slots, std::span<const batch> batches);
+applied apply_batches(step version, std::size_t slots, std::span<const batch> batches);
 
 }  // namespace lab::open_addressing

@@ -37,12 +37,13 @@ inline std::vector<std::vector<std::uint64_t>> to_be_found(std::span<const batch
   return found;
 }
 
-/// n numbers, at most largest(which), that are all different and look random.
-inline std::vector<std::uint64_t> different_numbers(step which, std::size_t n, std::uint64_t seed) {
+/// n numbers, at most largest(version), that are all different and look random.
+inline std::vector<std::uint64_t> different_numbers(step version, std::size_t n,
+                                                    std::uint64_t seed) {
   random_source source(seed);
   const std::uint64_t a = source.bits() | 1, b = source.bits() | 1;
-  const std::uint64_t mask = which == step::packed ? 0xFFFF'FFFF : kNone;
-  const unsigned half = which == step::packed ? 16 : 32;
+  const std::uint64_t mask = version == step::packed ? 0xFFFF'FFFF : kNone;
+  const unsigned half = version == step::packed ? 16 : 32;
   std::vector<std::uint64_t> numbers;
   numbers.reserve(n);
   // Each line maps different numbers to different ones.
@@ -51,7 +52,7 @@ inline std::vector<std::uint64_t> different_numbers(step which, std::size_t n, s
     number ^= number >> half;
     number = number * b & mask;
     number ^= number >> half;
-    if (number <= largest(which)) numbers.push_back(number);
+    if (number <= largest(version)) numbers.push_back(number);
   }
   return numbers;
 }

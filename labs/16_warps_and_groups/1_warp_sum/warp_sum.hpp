@@ -43,7 +43,7 @@ enum class step {
 /// the warp), without shared memory.
 ///
 /// From: the CUDA C++ Programming Guide, "Warp Shuffle Functions" and "Warp Reduce Functions".
-std::vector<std::uint32_t> warp_sums(step which, std::span<const std::uint32_t> values,
+std::vector<std::uint32_t> warp_sums(step version, std::span<const std::uint32_t> values,
                                      unsigned threads);
 
 struct result {
@@ -61,6 +61,6 @@ struct result {
 ///
 /// From: as warp_sums(). That one atomic addition per warp is enough is an idea of M. Harris,
 /// Faster Parallel Reductions on Kepler, NVIDIA Technical Blog, 2014.
-result sum(step which, std::span<const std::uint32_t> values, unsigned threads = 256);
+result sum(step version, std::span<const std::uint32_t> values, unsigned threads = 256);
 
 }  // namespace lab::warp_sum

@@ -63,7 +63,7 @@ void for_tile(unsigned tile, const Launch& launch) {
 /// sum_rows(), where launch(tile, blocks, matrix) launches the kernel; `tile` is an
 /// std::integral_constant.
 template <class Launch>
-result host_part(step which, const Launch& launch, std::span<const std::uint32_t> values,
+result host_part(step version, const Launch& launch, std::span<const std::uint32_t> values,
                  std::size_t length, std::uint32_t limit, unsigned tile) {
   result done;
   for_tile(tile, [&](auto size) {
@@ -80,7 +80,7 @@ result host_part(step which, const Launch& launch, std::span<const std::uint32_t
     const matrix m{device_values.data(), rows, length, limit, sums.data()};
     done.kernel_ms = time_kernel([&] { launch(size, static_cast<unsigned>(blocks), m); },
                                  [&] {
-                                   if (which == step::coalesced)
+                                   if (version == step::coalesced)
                                      CUDA_CHECK(cudaMemset(sums.data(), 0, sums.size_bytes()));
                                  });
     done.sums = sums.to_vector();

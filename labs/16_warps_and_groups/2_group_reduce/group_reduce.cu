@@ -31,13 +31,13 @@ namespace {
 
 }  // namespace
 
-result sum_rows(step which, std::span<const std::uint32_t> values, std::size_t length,
+result sum_rows(step version, std::span<const std::uint32_t> values, std::size_t length,
                 std::uint32_t limit, unsigned tile) {
   // TODO(4): host_part() of given.hpp checks, allocates and copies. It calls a lambda of yours,
   //          (auto size, unsigned blocks, const matrix& m), for the launch: blocks of kThreads
   //          threads, in tiles of size.value, a constant that may be a template argument.
-  if (which == step::tiles) throw not_written("step tiles", 1);  // 1, 2 and 4
-  if (which == step::reduce) throw not_written("step reduce", 1);
+  if (version == step::tiles) throw not_written("step tiles", 1);  // 1, 2 and 4
+  if (version == step::reduce) throw not_written("step reduce", 1);
   throw not_written("step coalesced", 3);
 }
 

@@ -48,7 +48,7 @@ struct result {
 /// From: the CUDA C++ Programming Guide, "Cooperative Groups"; M. Harris, K. Perelygin, Cooperative
 /// Groups: Flexible CUDA Thread Programming, NVIDIA Technical Blog, 2017 (tiles); A. Adinetz,
 /// Optimized Filtering with Warp-Aggregated Atomics, NVIDIA Technical Blog, 2014 (coalesced).
-result sum_rows(step which, std::span<const std::uint32_t> values, std::size_t length,
+result sum_rows(step version, std::span<const std::uint32_t> values, std::size_t length,
                 std::uint32_t limit, unsigned tile);
 
 }  // namespace lab::group_reduce

@@ -198,16 +198,16 @@ __device__ inline unsigned sum_in(tile_word word) { return static_cast<unsigned>
 // --- the host's part -----------------------------------------------------------------------------
 
 /// Refuses what the contract refuses, and returns the number of tiles.
-inline unsigned tiles_of(step which, std::size_t n, unsigned threads) {
+inline unsigned tiles_of(step version, std::size_t n, unsigned threads) {
   refuse_if(!std::has_single_bit(threads) || threads < kLanes || threads > kMostThreads,
             "device_scan: blocks of ", threads,
             " threads were asked for; take a power of two from 32 to 1024");
   require_at_most(cudaDevAttrMaxThreadsPerBlock, threads, "threads in a block");
-  if (which == step::vectorized)
+  if (version == step::vectorized)
     require_at_most(cudaDevAttrMaxSharedMemoryPerBlockOptin, threads * kFours * sizeof(uint4),
                     "bytes of shared memory in a block");
   const std::size_t of_tile =
-      std::size_t{which == step::vectorized ? 4 * kFours : kRounds} * threads;
+      std::size_t{version == step::vectorized ? 4 * kFours : kRounds} * threads;
   const std::size_t tiles = n / of_tile + (n % of_tile != 0 ? 1 : 0);
   require_at_most(cudaDevAttrMaxGridDimX, tiles, "blocks");
   return static_cast<unsigned>(tiles);

@@ -40,6 +40,6 @@ struct result {
 /// O. Olsson, U. Assarsson, Efficient Stream Compaction on Wide SIMD Many-Core Architectures, 2009
 /// (votes); A. Adinetz, Optimized Filtering with Warp-Aggregated Atomics, NVIDIA Technical Blog,
 /// 2014 (any_order).
-result compact(step which, std::span<const std::int32_t> values, std::int32_t limit);
+result compact(step version, std::span<const std::int32_t> values, std::int32_t limit);
 
 }  // namespace lab::compaction

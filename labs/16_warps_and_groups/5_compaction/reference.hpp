@@ -15,11 +15,12 @@
 namespace lab::compaction {
 
 /// The kept elements in their order; for partition all elements.
-inline std::vector<std::int32_t> reference_compact(step which, std::span<const std::int32_t> values,
+inline std::vector<std::int32_t> reference_compact(step version,
+                                                   std::span<const std::int32_t> values,
                                                    std::int32_t limit) {
   const auto is_kept = [limit](std::int32_t value) { return value < limit; };
   std::vector<std::int32_t> result;
-  if (which == step::partition) {
+  if (version == step::partition) {
     result.assign(values.begin(), values.end());
     std::stable_partition(result.begin(), result.end(), is_kept);
   } else {

@@ -53,7 +53,7 @@ struct result {
 /// 1952; explained in J. R. Shewchuk, An Introduction to the Conjugate Gradient Method Without the
 /// Agonizing Pain, 1994. One cooperative launch for it: the sample
 /// conjugateGradientMultiBlockCG of NVIDIA's CUDA samples.
-result solve(step which, std::span<const double> b, std::size_t width, std::size_t height,
+result solve(step version, std::span<const double> b, std::size_t width, std::size_t height,
              double tolerance, std::size_t most_iterations);
 
 }  // namespace lab::grid_sync

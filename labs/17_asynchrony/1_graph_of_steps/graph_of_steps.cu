@@ -40,15 +40,15 @@ namespace {
 
 }  // namespace
 
-result simulate(step which, int width, int height, std::span<const float> initial,
+result simulate(step version, int width, int height, std::span<const float> initial,
                 std::span<const float> heaters, std::span<const float> strengths, int steps,
                 int batch) {
   // TODO(1): host_part_of_simulate() of given.hpp checks, allocates and copies. It calls a lambda
   //          of yours, (cudaStream_t stream, const task& t, buffers& b), that puts all phases into
   //          the stream.
-  if (which == step::launches) throw not_written("step launches", 1);
-  if (which == step::captured) throw not_written("step captured", 2);  // 2 and 3
-  if (which == step::updated) throw not_written("step updated", 4);
+  if (version == step::launches) throw not_written("step launches", 1);
+  if (version == step::captured) throw not_written("step captured", 2);  // 2 and 3
+  if (version == step::updated) throw not_written("step updated", 4);
   throw not_written("step built", 5);
 }
 

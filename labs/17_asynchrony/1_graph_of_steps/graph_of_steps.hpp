@@ -60,7 +60,7 @@ inline constexpr float kHottest = 1e15F;      ///< so that no product and no sum
 ///
 /// From: the time step of J. Sanders, E. Kandrot, CUDA by Example, 7.3. Graphs for many short
 /// kernels: A. Gray, Getting Started with CUDA Graphs, NVIDIA Technical Blog, 2019.
-result simulate(step which, int width, int height, std::span<const float> initial,
+result simulate(step version, int width, int height, std::span<const float> initial,
                 std::span<const float> heaters, std::span<const float> strengths, int steps,
                 int batch);
 

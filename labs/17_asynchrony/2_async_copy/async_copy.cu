@@ -63,17 +63,17 @@ __global__ void __launch_bounds__(kThreads) many_stages(factors in, float* c, un
 
 }  // namespace
 
-result multiply(step which, std::span<const float> a, std::span<const float> b, shape size,
+result multiply(step version, std::span<const float> a, std::span<const float> b, shape size,
                 int stages) {
   return multiply_by(a, b, size, stages, [&](auto aligned, const factors& in, float* c) {
     constexpr bool kAligned = decltype(aligned)::value;
     const dim3 grid = grid_for(size);
     // When a step is written, launch it: waiting<kAligned><<<grid, kBlock>>>(in, c), and so on.
     // many_stages also has the number of stages, and dynamic shared memory for so many `tiles`.
-    if (which == step::waiting) throw not_written("step waiting", 1);
-    if (which == step::async_copy) throw not_written("step async_copy", 2);  // 2 to 4
-    if (which == step::two_stages) throw not_written("step two_stages", 5);
-    if (which == step::stages) throw not_written("step stages", 6);
+    if (version == step::waiting) throw not_written("step waiting", 1);
+    if (version == step::async_copy) throw not_written("step async_copy", 2);  // 2 to 4
+    if (version == step::two_stages) throw not_written("step two_stages", 5);
+    if (version == step::stages) throw not_written("step stages", 6);
   });
 }
 

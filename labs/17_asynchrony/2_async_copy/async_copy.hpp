@@ -56,7 +56,7 @@ inline constexpr int kFewestStages = 2, kMostStages = 4;
 ///
 /// From: 06.5, with tiles that are simpler. The copies: CUDA C++ Programming Guide, NVIDIA,
 /// "Asynchronous Data Copies" and "Pipelines".
-result multiply(step which, std::span<const float> a, std::span<const float> b, shape size,
+result multiply(step version, std::span<const float> a, std::span<const float> b, shape size,
                 int stages = kFewestStages);
 
 }  // namespace lab::async_copy

@@ -62,12 +62,12 @@ struct job {
 };
 
 /// A place in the matrix, or outside of it.
-struct place {
+struct coordinates {
   int x, y;
 };
 /// Where the box of a tile begins: kReach columns left of the tile, and kReach rows above it. x is
 /// a multiple of 4.
-__device__ inline place box_of(const job& j, unsigned tile_number) {
+__device__ inline coordinates box_of(const job& j, unsigned tile_number) {
   const unsigned across = (static_cast<unsigned>(j.width) + kTile - 1) / kTile;
   return {static_cast<int>(tile_number % across) * kTile - kReach,
           static_cast<int>(tile_number / across) * kTile - kReach};
@@ -81,7 +81,7 @@ __device__ inline const std::uint32_t* address(const job& j, int x, int y) {
 }
 
 /// Makes and stores this thread's new values of the tile whose box is at p.
-__device__ inline void store_tile(const tile& box, const job& j, place p) {
+__device__ inline void store_tile(const tile& box, const job& j, coordinates p) {
   for (int i = 0; i < kRows; ++i) {
     const int column = static_cast<int>(threadIdx.x) + kReach,
               row = static_cast<int>(threadIdx.y) + i * (kTile / kRows) + kReach;

@@ -16,7 +16,7 @@ namespace {
 
 __global__ void __launch_bounds__(kThreads) loads(job j) {
   __shared__ tile box;
-  const place p = box_of(j, blockIdx.x);
+  const coordinates p = box_of(j, blockIdx.x);
   // TODO(1): the threads of the block fill the box: 0 where it is outside of the matrix. Then
   //          store_tile(). Invariant: no thread reads the box before it is complete.
 }
@@ -25,7 +25,7 @@ __global__ void __launch_bounds__(kThreads) row_copies(job j) {
   __shared__ tile box;
   __shared__ block_barrier full;
   make_barriers(&full, 1, kThreads);
-  const place p = box_of(j, blockIdx.x);
+  const coordinates p = box_of(j, blockIdx.x);
   // TODO(2): thread i < kBox starts a bulk copy of row i of the box, if the matrix has such a row
   //          (cde::cp_async_bulk_global_to_shared), and arrives with its bytes
   //          (cuda::device::barrier_arrive_tx); all others just arrive. All wait. Then what is
@@ -64,15 +64,15 @@ __global__ void __launch_bounds__(kThreads)
 
 }  // namespace
 
-result apply(step which, std::span<const std::uint32_t> values, std::size_t width,
+result apply(step version, std::span<const std::uint32_t> values, std::size_t width,
              std::size_t height, unsigned blocks) {
   return host_part_of_apply(values, width, height, blocks, [&](const job& j) {
     // When a step is written, launch it instead of the throw, as tensor_copy is launched here.
     // loads and row_copies have no map, two_stages has blocks_for(two_stages, j, blocks) blocks.
-    if (which == step::loads) throw not_written("step loads", 1);
-    if (which == step::row_copies) throw not_written("step row_copies", 2);
-    if (which == step::tensor_copy) tensor_copy<<<j.tiles, kBlock>>>(map_of(j), j);
-    if (which == step::two_stages) throw not_written("step two_stages", 5);
+    if (version == step::loads) throw not_written("step loads", 1);
+    if (version == step::row_copies) throw not_written("step row_copies", 2);
+    if (version == step::tensor_copy) tensor_copy<<<j.tiles, kBlock>>>(map_of(j), j);
+    if (version == step::two_stages) throw not_written("step two_stages", 5);
   });
 }
 

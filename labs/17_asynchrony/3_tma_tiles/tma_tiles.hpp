@@ -55,7 +55,7 @@ inline constexpr unsigned kMostBlocks = 1U << 20;
 /// From: Asynchronous Data Copies using the Tensor Memory Accelerator, in NVIDIA's CUDA C++
 /// Programming Guide; the shape is that of finite differences of high order: P. Micikevicius, 3D
 /// Finite Difference Computation on GPUs using CUDA, GPGPU-2, 2009.
-result apply(step which, std::span<const std::uint32_t> values, std::size_t width,
+result apply(step version, std::span<const std::uint32_t> values, std::size_t width,
              std::size_t height, unsigned blocks);
 
 }  // namespace lab::tma_tiles

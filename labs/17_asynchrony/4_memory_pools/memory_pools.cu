@@ -82,22 +82,22 @@ void run_two_streams(cudaStream_t first, cudaStream_t second, cudaMemPool_t pool
 
 }  // namespace
 
-result smooth(step which, std::span<const std::uint32_t> values,
+result smooth(step version, std::span<const std::uint32_t> values,
               std::span<const std::size_t> lengths, int batch) {
   check(values, lengths, batch);
   const auto run = [&](cudaStream_t first, cudaStream_t second,
                        std::span<const batch_of_jobs> batches) -> pool_figures {
-    if (which == step::malloc_each) {
+    if (version == step::malloc_each) {
       run_malloc_each(first, batches);
       return {};
     }
-    if (which == step::malloc_async) {
+    if (version == step::malloc_async) {
       run_in_order(first, nullptr, batches);
       return {reserved_bytes(current_pool()), 0};
     }
     const pool_owner pool = make_pool();
-    if (which == step::kept_pool) run_in_order(first, pool.get(), batches);
-    if (which == step::two_streams) run_two_streams(first, second, pool.get(), batches);
+    if (version == step::kept_pool) run_in_order(first, pool.get(), batches);
+    if (version == step::two_streams) run_two_streams(first, second, pool.get(), batches);
     return trim(pool.get());
   };
   return host_part_of_smooth(values, lengths, batch, run);

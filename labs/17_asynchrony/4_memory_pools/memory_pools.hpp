@@ -62,7 +62,7 @@ inline constexpr std::size_t kLongestJob = std::size_t{1} << 31;  ///< values
 ///
 /// From: Stream Ordered Memory Allocator, in NVIDIA's CUDA C++ Programming Guide; V. Nadella, R.
 /// Raman, Using the NVIDIA CUDA Stream-Ordered Memory Allocator, NVIDIA Technical Blog, 2021.
-result smooth(step which, std::span<const std::uint32_t> values,
+result smooth(step version, std::span<const std::uint32_t> values,
               std::span<const std::size_t> lengths, int batch);
 
 }  // namespace lab::memory_pools

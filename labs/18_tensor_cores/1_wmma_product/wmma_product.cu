@@ -67,13 +67,13 @@ void launch_from_shared_memory(const factors& in, float* c) {
 
 }  // namespace
 
-result multiply(step which, std::span<const float> a, std::span<const float> b, shape size) {
+result multiply(step version, std::span<const float> a, std::span<const float> b, shape size) {
   return multiply_by(a, b, size, [&](const factors& in, float* c) {
     // When one_tile_a_warp is written, launch it: grid_for(in.size, kTile, kWarpsOfBlock * kTile)
     // blocks of kWarpsOfBlock * kWarp threads.
-    if (which == step::one_tile_a_warp) throw not_written("step one_tile_a_warp", 1);
-    if (which == step::shared_tiles) launch_from_shared_memory<tiling_shared>(in, c);
-    if (which == step::register_blocks) launch_from_shared_memory<tiling_registers>(in, c);
+    if (version == step::one_tile_a_warp) throw not_written("step one_tile_a_warp", 1);
+    if (version == step::shared_tiles) launch_from_shared_memory<tiling_shared>(in, c);
+    if (version == step::register_blocks) launch_from_shared_memory<tiling_registers>(in, c);
   });
 }
 

@@ -56,6 +56,6 @@ inline constexpr std::size_t kDefaultSize = 256;
 /// From: CUDA C++ Programming Guide, NVIDIA, "Warp Matrix Functions". The rounding: Fasi, Higham,
 /// Mikaitis and Pranesh, "Numerical behavior of NVIDIA tensor cores", PeerJ Computer Science 7,
 /// 2021.
-result multiply(step which, std::span<const float> a, std::span<const float> b, shape size);
+result multiply(step version, std::span<const float> a, std::span<const float> b, shape size);
 
 }  // namespace lab::wmma_product

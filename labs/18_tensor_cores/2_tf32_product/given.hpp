@@ -336,25 +336,25 @@ class device_matrix {
   matrix view_;
 };
 
-inline void require_device_for(step which) {
+inline void require_device_for(step version) {
   const unsigned major = device_limit(cudaDevAttrComputeCapabilityMajor);
   refuse_if(major < 8, "tf32_product: TF32 needs compute capability 8.0, and this device has ",
             major, ".x");
-  refuse_if(which == step::wgmma && !wgmma::is_available(),
+  refuse_if(version == step::wgmma && !wgmma::is_available(),
             "tf32_product: wgmma needs a device of compute capability 9.0, and a build for it");
 }
 
 /// The product, with A and B brought to the device and C fetched. launch(in, c) launches the
 /// kernel.
 template <class Launch>
-result multiply_by(step which, std::span<const float> a, std::span<const float> b, shape size,
+result multiply_by(step version, std::span<const float> a, std::span<const float> b, shape size,
                    const Launch& launch) {
   require_matrix("tf32_product: A", a.size(), size.m, size.k);
   require_matrix("tf32_product: B", b.size(), size.n, size.k);
   constexpr std::size_t kMost = std::numeric_limits<std::int32_t>::max() - 256;
   refuse_if(std::max({size.m, size.n, size.k}) > kMost, "tf32_product: at most ", kMost,
             " rows or columns");
-  require_device_for(which);
+  require_device_for(version);
   if (size.m == 0 || size.n == 0) return {};  // a grid of no blocks would be an error
   const device_matrix device_a(a, size.m, size.k), device_b(b, size.n, size.k);
   device_buffer<float> c(size.m * size.n);

@@ -21,7 +21,7 @@ namespace {
 using lab::tf32_product::step;
 
 /// The table of formats: TF32 as this step makes it on the device, the others by the host.
-bool show_errors(step which, std::size_t k, std::uint64_t seed) {
+bool show_errors(step version, std::size_t k, std::uint64_t seed) {
   namespace t = lab::tf32_product;
   struct kind {
     t::input value;
@@ -39,9 +39,9 @@ bool show_errors(step which, std::size_t k, std::uint64_t seed) {
     for (const kind& in : kKinds) {
       const auto given = t::make_input(in.value, of, k, seed);
       const bool on_device = of.name == t::kTf32.name;
-      const auto c = on_device
-                         ? t::multiply(which, given.a, given.b, {t::kTableSize, t::kTableSize, k}).c
-                         : t::product_in(of, given, k);
+      const auto c =
+          on_device ? t::multiply(version, given.a, given.b, {t::kTableSize, t::kTableSize, k}).c
+                    : t::product_in(of, given, k);
       const auto errors = t::errors_of(c, given, k);
       const double bound = on_device ? t::error_bound(k) : t::bound_of(of, k);
       std::printf("%-9s %-9.2g %-16s %-14.3g %-14.3g %.3g\n", of.name, of.unit_roundoff(), in.name,

@@ -60,6 +60,6 @@ inline constexpr std::size_t kDefaultSize = 256;
 /// using the Tensor Memory Accelerator"; PTX ISA, NVIDIA, "Asynchronous Warpgroup Level Matrix
 /// Multiply-Accumulate Instructions". That some warps only copy and others only multiply is known
 /// from CUTLASS, NVIDIA.
-result multiply(step which, std::span<const float> a, std::span<const float> b, shape size);
+result multiply(step version, std::span<const float> a, std::span<const float> b, shape size);
 
 }  // namespace lab::tf32_product

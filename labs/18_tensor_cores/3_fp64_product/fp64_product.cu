@@ -38,7 +38,7 @@ __global__ void __launch_bounds__(Sums::tiles::kThreads) staged(factors in, doub
   using T = typename Sums::tiles;
   extern __shared__ __align__(32) unsigned char memory[];
   auto* const stage = reinterpret_cast<slice<T>*>(memory);  // kStages of them
-  const place block = place_of_block<T>(in.size);
+  const coordinates block = coordinates_of_block<T>(in.size);
   slice_copies<T, kAligned> copies(in, block);
   Sums sums;
   // TODO(3): one_stage in given.hpp, but with kStages - 1 slices on their way ahead of the one that
@@ -77,7 +77,7 @@ __device__ void mma_sums<T>::multiply(const numbers& from) {
 }
 
 template <class T>
-__device__ void mma_sums<T>::store(double* c, shape size, place block, double*) const {
+__device__ void mma_sums<T>::store(double* c, shape size, coordinates block, double*) const {
   // TODO(5, bonus): of each operation a lane has two neighbours in each of two rows of C. Which
   //          rows are they, and in which columns? store_two().
 }
@@ -91,7 +91,7 @@ __global__ void __launch_bounds__(Sums::tiles::kThreads) prefetched(factors in, 
   using T = typename Sums::tiles;
   extern __shared__ __align__(32) unsigned char memory[];
   auto* const stage = reinterpret_cast<slice<T>*>(memory);  // kStages of them
-  const place block = place_of_block<T>(in.size);
+  const coordinates block = coordinates_of_block<T>(in.size);
   slice_copies<T, kAligned> copies(in, block);
   Sums sums;
   typename Sums::numbers of[2];
@@ -107,8 +107,8 @@ __global__ void __launch_bounds__(Sums::tiles::kThreads) prefetched(factors in, 
 }
 
 template <bool kAligned>
-void launch(step which, const factors& in, double* c) {
-  switch (which) {
+void launch(step version, const factors& in, double* c) {
+  switch (version) {
     case step::cuda_cores:
       throw not_written("step cuda_cores", 1);
     case step::wmma:
@@ -125,9 +125,9 @@ void launch(step which, const factors& in, double* c) {
 
 }  // namespace
 
-result multiply(step which, std::span<const double> a, std::span<const double> b, shape size) {
+result multiply(step version, std::span<const double> a, std::span<const double> b, shape size) {
   return multiply_by(a, b, size, [&](auto aligned, const factors& in, double* c) {
-    launch<decltype(aligned)::value>(which, in, c);
+    launch<decltype(aligned)::value>(version, in, c);
   });
 }
 

@@ -57,6 +57,6 @@ inline constexpr std::size_t kDefaultSize = 256;
 ///
 /// From: CUDA C++ Programming Guide, NVIDIA, "Warp Matrix Functions" (double precision), and
 /// Parallel Thread Execution ISA, NVIDIA, "Matrix Fragments for mma.m16n8k8 with .f64".
-result multiply(step which, std::span<const double> a, std::span<const double> b, shape size);
+result multiply(step version, std::span<const double> a, std::span<const double> b, shape size);
 
 }  // namespace lab::fp64_product

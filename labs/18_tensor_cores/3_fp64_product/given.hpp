@@ -66,7 +66,7 @@ using tall_tiling = tiling<128, 64, 64, 32, 8, 2>;    // prefetched
 constexpr unsigned kStages = 3;                       // from staged on
 
 /// A row and a column of C.
-struct place {
+struct coordinates {
   std::size_t row, column;
 };
 
@@ -74,7 +74,7 @@ struct place {
 /// of eight tile rows, each from left to right, its columns of tiles from top to bottom: blocks
 /// that run at the same time then need few rows of A and columns of B, which stay in the L2 cache.
 template <class T>
-__device__ place place_of_block(shape size) {
+__device__ coordinates coordinates_of_block(shape size) {
   constexpr std::size_t kBand = 8;
   const std::size_t down = (size.m + T::BM - 1) / T::BM, across = (size.n + T::BN - 1) / T::BN;
   const std::size_t band = blockIdx.x / (kBand * across), i = blockIdx.x % (kBand * across);
@@ -84,7 +84,7 @@ __device__ place place_of_block(shape size) {
 
 /// The first element of this warp's tile, within the block's.
 template <class T>
-__device__ place place_of_warp() {
+__device__ coordinates coordinates_of_warp() {
   const unsigned warp = threadIdx.x / kWarp;
   return {warp / T::kWarpsAcross * T::WM, warp % T::kWarpsAcross * T::WN};
 }
@@ -104,7 +104,7 @@ class slice_copies {
                 "all threads copy equally much");
 
  public:
-  __device__ slice_copies(const factors& in, place block)
+  __device__ slice_copies(const factors& in, coordinates block)
       : a_(in.a + (block.row + ya_) * in.size.k + xa_),
         b_(in.b + yb_ * in.size.n + block.column + xb_),
         size_(in.size),
@@ -157,7 +157,7 @@ unsigned blocks_for(shape size) {
 /// A warp stores an 8 x 8 tile of its sums where C has such elements. `patch` is shared memory that
 /// no other warp uses.
 __device__ inline void store_tile(const wmma::fragment<wmma::accumulator, 8, 8, 4, double>& sums,
-                                  double* c, shape size, place to, double* patch) {
+                                  double* c, shape size, coordinates to, double* patch) {
   wmma::store_matrix_sync(patch, sums, 8, wmma::mem_row_major);
   __syncwarp();
   for (unsigned i = threadIdx.x % kWarp; i < 64; i += kWarp) {
@@ -229,7 +229,7 @@ struct core_sums {
   unsigned y = threadIdx.x / kAcross, x = threadIdx.x % kAcross;
 
   __device__ void add(const slice<T>& from);
-  __device__ void store(double* c, shape size, place block, double* /* free */) const {
+  __device__ void store(double* c, shape size, coordinates block, double* /* free */) const {
     for (unsigned r = 0; r < kRows; ++r)
       for (unsigned s = 0; s < kColumns; ++s) {
         const std::size_t row = block.row + y + r * kDown;
@@ -246,7 +246,7 @@ struct wmma_sums {
   using tiles = T;
   static constexpr unsigned kDown = T::WM / 8, kAcross = T::WN / 8;
   wmma::fragment<wmma::accumulator, 8, 8, 4, double> sum[kDown][kAcross];
-  place mine = place_of_warp<T>();
+  coordinates mine = coordinates_of_warp<T>();
 
   __device__ wmma_sums() {
 #pragma unroll
@@ -255,7 +255,7 @@ struct wmma_sums {
       for (unsigned s = 0; s < kAcross; ++s) wmma::fill_fragment(sum[r][s], 0.0);
   }
   __device__ void add(const slice<T>& from);
-  __device__ void store(double* c, shape size, place block, double* free) const {
+  __device__ void store(double* c, shape size, coordinates block, double* free) const {
     __syncthreads();  // all warps have read the last slice
     double* const patch = free + threadIdx.x / kWarp * 64;
 #pragma unroll
@@ -282,7 +282,7 @@ struct mma_sums {
   using tiles = T;
   static constexpr unsigned kDown = T::WM / 8, kAcross = T::WN / 16;
   double sum[kDown][kAcross][4] = {};
-  place mine = place_of_warp<T>();
+  coordinates mine = coordinates_of_warp<T>();
   unsigned g = threadIdx.x % kWarp / 4, t = threadIdx.x % 4;
 
   /// Two neighbours in shared memory, at a 16-byte boundary.
@@ -303,13 +303,13 @@ struct mma_sums {
       multiply(now);
     }
   }
-  __device__ void store(double* c, shape size, place block, double* /* free */) const;
+  __device__ void store(double* c, shape size, coordinates block, double* /* free */) const;
 };
 
 template <class Sums, bool kAligned>
 __global__ void __launch_bounds__(Sums::tiles::kThreads) one_stage(factors in, double* c) {
   __shared__ slice<typename Sums::tiles> now;
-  const place block = place_of_block<typename Sums::tiles>(in.size);
+  const coordinates block = coordinates_of_block<typename Sums::tiles>(in.size);
   slice_copies<typename Sums::tiles, kAligned> copies(in, block);
   Sums sums;
   for (std::size_t first = 0; first < in.size.k; first += Sums::tiles::BK) {

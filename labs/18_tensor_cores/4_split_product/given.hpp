@@ -152,7 +152,7 @@ struct alignas(32) slice {
 };
 
 /// A row and a column of C.
-struct place {
+struct coordinates {
   std::size_t row, column;
 };
 
@@ -160,7 +160,7 @@ struct place {
 /// of eight tile rows, each from left to right, its columns of tiles from top to bottom: blocks
 /// that run at the same time then need few rows of A and columns of B, which stay in the L2 cache.
 template <class T>
-__device__ place place_of_block(const split_matrices& in) {
+__device__ coordinates coordinates_of_block(const split_matrices& in) {
   constexpr std::size_t kBand = 8;
   const std::size_t down = in.m / T::BM, across = in.n / T::BN;
   const std::size_t band = blockIdx.x / (kBand * across), i = blockIdx.x % (kBand * across);
@@ -170,7 +170,7 @@ __device__ place place_of_block(const split_matrices& in) {
 
 /// The first element of this warp's tile, within the block's.
 template <class T>
-__device__ place place_of_warp() {
+__device__ coordinates coordinates_of_warp() {
   const unsigned warp = threadIdx.x / kWarp;
   return {warp / T::kWarpsAcross * T::WM, warp % T::kWarpsAcross * T::WN};
 }
@@ -185,7 +185,7 @@ class slice_copies {
   static_assert(T::BM % kRowsOfA == 0 && T::BK % kRowsOfB == 0, "all threads copy equally much");
 
  public:
-  __device__ slice_copies(const split_matrices& in, place block)
+  __device__ slice_copies(const split_matrices& in, coordinates block)
       : in_(in),
         a_(in.a + (block.row + ya_) * in.k + xa_),
         b_(in.b + yb_ * in.n + block.column + xb_) {}
@@ -243,7 +243,7 @@ template <class T>
 struct warp_sums {
   static constexpr unsigned kDown = T::WM / kTile, kAcross = T::WN / kTile;
   fragment_c sum[kDown][kAcross];
-  place mine = place_of_warp<T>();
+  coordinates mine = coordinates_of_warp<T>();
 
   __device__ warp_sums() {
 #pragma unroll
@@ -254,7 +254,7 @@ struct warp_sums {
 
   /// Stores it, without the scales, where C has such elements. `free` is the block's shared memory,
   /// which holds slices that are no longer needed.
-  __device__ void store(const whole_matrices& all, const split_matrices& in, place block,
+  __device__ void store(const whole_matrices& all, const split_matrices& in, coordinates block,
                         float* free) const {
     __syncthreads();  // all warps have read the last slice
     float* const patch = free + threadIdx.x / kWarp * kTile * kTile;
@@ -350,7 +350,7 @@ __global__ void __launch_bounds__(T::kThreads)
     multiply_pieces(whole_matrices all, split_matrices in) {
   extern __shared__ __align__(32) unsigned char memory[];
   auto* const stage = reinterpret_cast<slice<T>*>(memory);  // T::kStages of them
-  const place block = place_of_block<T>(in);
+  const coordinates block = coordinates_of_block<T>(in);
   slice_copies<T> copies(in, block);
   warp_sums<T> sums;
   for (unsigned s = 0; s + 1 < T::kStages; ++s) copies.start(stage[s]);

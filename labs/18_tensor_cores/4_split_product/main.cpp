@@ -22,26 +22,26 @@ namespace {
 enum class elements { random, positive, cancelling, wide, adversarial };
 
 /// Matrices with such elements.
-void make(elements which, std::vector<float>& a, std::vector<float>& b, std::size_t k,
+void make(elements kind, std::vector<float>& a, std::vector<float>& b, std::size_t k,
           std::size_t n) {
-  if (which == elements::positive) {
+  if (kind == elements::positive) {
     for (float& x : a) x = 1 + std::fabs(x) * 0.99F;
     for (float& x : b) x = 1 + std::fabs(x) * 0.99F;
   }
-  if (which == elements::cancelling) {  // the second half of k almost takes away the first one
+  if (kind == elements::cancelling) {  // the second half of k almost takes away the first one
     for (std::size_t i = k / 2; i < k / 2 * 2; ++i)
       for (std::size_t column = 0; column < n; ++column)
         b[i * n + column] = -b[(i - k / 2) * n + column] * (1 + 0x1p-12F);
     for (std::size_t row = 0; row < a.size() / k; ++row)
       for (std::size_t i = k / 2; i < k / 2 * 2; ++i) a[row * k + i] = a[row * k + i - k / 2];
   }
-  if (which == elements::wide) {  // exponents from -60 to 60
+  if (kind == elements::wide) {  // exponents from -60 to 60
     for (std::size_t i = 0; i < a.size(); ++i)
       a[i] = std::ldexp(a[i], static_cast<int>(i * 37 % 121) - 60);
     for (std::size_t i = 0; i < b.size(); ++i)
       b[i] = std::ldexp(b[i], static_cast<int>(i * 53 % 121) - 60);
   }
-  if (which == elements::adversarial) {
+  if (kind == elements::adversarial) {
     // All elements are rounded down, by as much as any float, and no errors cancel out.
     std::fill(a.begin(), a.end(), lab::split_product::kHardToSplit);
     std::fill(b.begin(), b.end(), lab::split_product::kHardToSplit);

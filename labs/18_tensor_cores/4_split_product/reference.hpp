@@ -41,10 +41,10 @@ namespace lab::split_product {
 /// large.)
 ///
 /// *Outside*, one addition in float for each 16 elements of k: k / 16, rounded up.
-inline double error_bound(step which, std::size_t k) {
-  const double of_products = which == step::one_product      ? 131073 + 256
-                             : which == step::three_products ? 775
-                                                             : 3;
+inline double error_bound(step version, std::size_t k) {
+  const double of_products = version == step::one_product      ? 131073 + 256
+                             : version == step::three_products ? 775
+                                                               : 3;
   return of_products + 50 + std::ceil(static_cast<double>(k) / 16);
 }
 
@@ -97,13 +97,13 @@ inline bool is_close(float got, double exact, double allowed) {
 /// below 2^-126 is rounded to a multiple of that; and what is lost of elements that are smaller
 /// than 2^-160 times the largest one of their row (column): less than 2^-176 of it, times the other
 /// factor, for each of both and each of k.
-inline comparison check(step which, std::span<const float> c, std::span<const float> a,
+inline comparison check(step version, std::span<const float> c, std::span<const float> a,
                         std::span<const float> b, shape size, std::size_t row_stride = 1) {
   if (c.size() != size.m * size.n)
     return {false, "C has " + std::to_string(c.size()) + " elements, expected " +
                        std::to_string(size.m) + " x " + std::to_string(size.n)};
   const double k = static_cast<double>(size.k);
-  const double relative = error_bound(which, size.k) * 0x1p-24 + (k + 1) * 0x1p-53;
+  const double relative = error_bound(version, size.k) * 0x1p-24 + (k + 1) * 0x1p-53;
   const std::vector<double> largest_b = largest_of_columns(b, size);
   std::size_t checked = 0, wrong = 0;
   std::string first;

@@ -30,11 +30,11 @@ namespace lab::split_product {
 // TODO(4): and then add `part` to the tile's sum, element by element, in float. Both fragments have
 //          the same elements in the same lanes. Why not let the tensor core add to the sum?
 
-result multiply(step which, std::span<const float> a, std::span<const float> b, shape size) {
+result multiply(step version, std::span<const float> a, std::span<const float> b, shape size) {
   // Each step is multiply_with<pieces, products>(a, b, size); one_product takes <1, 1>.
-  if (which == step::one_product) throw not_written("step one_product", 1);
-  if (which == step::three_products) throw not_written("step three_products", 2);
-  if (which == step::six_products) throw not_written("step six_products", 2);
+  if (version == step::one_product) throw not_written("step one_product", 1);
+  if (version == step::three_products) throw not_written("step three_products", 2);
+  if (version == step::six_products) throw not_written("step six_products", 2);
   throw invalid_input("split_product: there is no such step");
 }
 

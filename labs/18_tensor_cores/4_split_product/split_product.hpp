@@ -68,6 +68,6 @@ inline constexpr std::size_t kMostK = std::size_t{1} << 24;
 /// "Recovering single precision accuracy from Tensor Cores while surpassing the FP32 theoretical
 /// peak performance", IJHPCA 2022 (adding outside, to the nearest). cuBLAS's documentation,
 /// "Floating Point Emulation", describes a relative, with nine products.
-result multiply(step which, std::span<const float> a, std::span<const float> b, shape size);
+result multiply(step version, std::span<const float> a, std::span<const float> b, shape size);
 
 }  // namespace lab::split_product

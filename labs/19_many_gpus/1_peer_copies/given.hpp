@@ -66,19 +66,19 @@ inline void check(int from, int to, int copies, std::size_t piece) {
 }
 
 /// The way that a step takes.
-inline route route_of(step which, int from, int to) {
-  if (which == step::through_host || which == step::in_pieces) return route::through_host;
+inline route route_of(step version, int from, int to) {
+  if (version == step::through_host || version == step::in_pieces) return route::through_host;
   if (!can_access(from, to) || !can_access(to, from)) return route::through_host;
   return from == to ? route::within_device : route::direct;
 }
 
 /// send(), where copy(t) puts a single copy into the streams of t.
 template <class Copy>
-transfer host_part_of_send(step which, route way, int from, int to, std::span<const int> words,
+transfer host_part_of_send(step version, route way, int from, int to, std::span<const int> words,
                            int copies, std::size_t piece, const Copy& copy) {
   const std::size_t n = words.size();
   if (n == 0) return {{}, way, 0};
-  const std::size_t room = which == step::through_host ? n : 2 * std::min(piece, n);
+  const std::size_t room = version == step::through_host ? n : 2 * std::min(piece, n);
   pinned_buffer<int> host(way == route::through_host ? room : 0, cudaHostAllocPortable);
   CUDA_CHECK(cudaSetDevice(from));
   const device_buffer<int> source(words);

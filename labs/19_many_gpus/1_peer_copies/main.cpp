@@ -102,10 +102,10 @@ int main(int argc, char** argv) {
     }
     program.verdict(true,
                     "all words arrived, from each of " + std::to_string(all) + " devices to each");
-    const char* whose = lab::on_cpu_device() ? " (CPU device, not a GPU's)" : "";
+    const char* owner = lab::on_cpu_device() ? " (CPU device, not a GPU's)" : "";
     std::printf("%s\n", matrix_of("route", routes).text().c_str());
-    std::printf("GB/s that arrive%s\n%s\n", whose, matrix_of("rate", rates).text().c_str());
-    std::printf("microseconds for one word%s\n%s\n", whose,
+    std::printf("GB/s that arrive%s\n%s\n", owner, matrix_of("rate", rates).text().c_str());
+    std::printf("microseconds for one word%s\n%s\n", owner,
                 matrix_of("latency", latencies).text().c_str());
     if (!lab::on_cpu_device())
       std::printf("pinned memory to device %d: %.1f GB/s\n", program.device(),

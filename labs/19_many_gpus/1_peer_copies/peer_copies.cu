@@ -63,18 +63,18 @@ void peer_kernel(const task& t) {
 
 }  // namespace
 
-transfer send(step which, int from, int to, std::span<const int> words, int copies,
+transfer send(step version, int from, int to, std::span<const int> words, int copies,
               std::size_t piece) {
   check(from, to, copies, piece);
   const keep_current_device keep;
-  const route way = route_of(which, from, to);
+  const route way = route_of(version, from, to);
   const auto run = [&](auto copy) {
-    return host_part_of_send(which, way, from, to, words, copies, piece, copy);
+    return host_part_of_send(version, way, from, to, words, copies, piece, copy);
   };
-  if (which == step::through_host) return run(through_host);
-  if (way == route::through_host) return run(which == step::peer_copy ? peer_copy : in_pieces);
+  if (version == step::through_host) return run(through_host);
+  if (way == route::through_host) return run(version == step::peer_copy ? peer_copy : in_pieces);
   const peer_access there(from, to), back(to, from);
-  return run(which == step::peer_copy ? peer_copy : peer_kernel);
+  return run(version == step::peer_copy ? peer_copy : peer_kernel);
 }
 
 }  // namespace lab::peer_copies

@@ -60,7 +60,7 @@ struct transfer {
 ///
 /// From: NVIDIA, CUDA C++ Programming Guide, "Multi-Device System"; what is measured is that of
 /// NVIDIA's sample p2pBandwidthLatencyTest.
-transfer send(step which, int from, int to, std::span<const int> words, int copies,
+transfer send(step version, int from, int to, std::span<const int> words, int copies,
               std::size_t piece);
 
 }  // namespace lab::peer_copies

@@ -12,8 +12,8 @@
 namespace lab::peer_copies {
 
 /// The route that send() has to take. (The words that arrive are those that were sent.)
-inline route expected_route(step which, int from, int to) {
-  if (which == step::through_host || which == step::in_pieces) return route::through_host;
+inline route expected_route(step version, int from, int to) {
+  if (version == step::through_host || version == step::in_pieces) return route::through_host;
   if (from == to) return route::within_device;
   int there = 0, back = 0;
   CUDA_CHECK(cudaDeviceCanAccessPeer(&there, from, to));

@@ -120,9 +120,9 @@ inline void compute(const team& t, const part& p, cudaStream_t stream, int first
 }
 
 /// The queue of part k waits for an event of each of its neighbours: `&part::sent`, for example.
-inline void await_neighbours(const team& t, std::size_t k, event part::*which) {
+inline void await_neighbours(const team& t, std::size_t k, event part::*name) {
   const auto wait_for = [&](const part& other) {
-    CUDA_CHECK(cudaStreamWaitEvent(t.parts[k].queue, other.*which, 0));
+    CUDA_CHECK(cudaStreamWaitEvent(t.parts[k].queue, other.*name, 0));
   };
   if (k > 0) wait_for(t.parts[k - 1]);
   if (k + 1 < t.parts.size()) wait_for(t.parts[k + 1]);
@@ -130,12 +130,12 @@ inline void await_neighbours(const team& t, std::size_t k, event part::*which) {
 
 // --- what cannot be simulated --------------------------------------------------------------------
 
-inline void require_temperatures(const char* which, std::span<const float> cells,
+inline void require_temperatures(const char* name, std::span<const float> cells,
                                  std::size_t count) {
-  refuse_if(cells.size() != count, "halo_exchange: ", which, " has ", cells.size(),
+  refuse_if(cells.size() != count, "halo_exchange: ", name, " has ", cells.size(),
             " cells, the plate ", count);
   for (const float t : cells)
-    refuse_if(!(std::fabs(t) <= kHottest), "halo_exchange: one of the ", which, " is ", t,
+    refuse_if(!(std::fabs(t) <= kHottest), "halo_exchange: one of the ", name, " is ", t,
               ", which is not a number from -1e30 to 1e30");
 }
 

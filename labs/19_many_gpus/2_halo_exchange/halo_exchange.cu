@@ -40,13 +40,13 @@ namespace {
 
 }  // namespace
 
-result simulate(step which, int devices, int width, int height, std::span<const float> initial,
+result simulate(step version, int devices, int width, int height, std::span<const float> initial,
                 std::span<const float> heaters, int steps, int depth) {
   // TODO(2): check() of given.hpp refuses what the contract refuses. host_part_of_simulate() makes
   //          the parts, waits and copies; it calls a lambda of yours, (team& t, int depth), that
   //          submits all time steps. It gets 1 for `depth`, except for wide_halo.
-  if (which == step::exchange_first) throw not_written("step exchange_first", 1);
-  if (which == step::overlapped) throw not_written("step overlapped", 3);
+  if (version == step::exchange_first) throw not_written("step exchange_first", 1);
+  if (version == step::overlapped) throw not_written("step overlapped", 3);
   throw not_written("step wide_halo", 4);
 }
 

@@ -62,7 +62,7 @@ inline constexpr float kHottest = 1e30F;      ///< so that no sum becomes infini
 /// P. Micikevicius, 3D Finite Difference Computation on GPUs using CUDA, GPGPU-2, 2009. For
 /// wide_halo: C. Ding, Y. He, A Ghost Cell Expansion Method for Reducing Communications in Solving
 /// PDE Problems, SC 2001.
-result simulate(step which, int devices, int width, int height, std::span<const float> initial,
+result simulate(step version, int devices, int width, int height, std::span<const float> initial,
                 std::span<const float> heaters, int steps, int depth);
 
 }  // namespace lab::halo_exchange

@@ -275,12 +275,12 @@ inline void check(int devices, std::span<const float> arrays) {
 inline void check_rounds(int rounds) {
   refuse_if(rounds < 1, "nccl_sum: there cannot be ", rounds, " rounds");
 }
-inline void check(collective which, int devices, std::span<const float> arrays, int root) {
+inline void check(collective operation, int devices, std::span<const float> arrays, int root) {
   check(devices, arrays);
   refuse_if(root < 0 || root >= devices, "nccl_sum: rank ", root, " cannot be the root of ",
             devices, " ranks");
   const auto ranks = static_cast<std::size_t>(devices);
-  refuse_if(which == collective::reduce_scatter && arrays.size() / ranks % ranks != 0,
+  refuse_if(operation == collective::reduce_scatter && arrays.size() / ranks % ranks != 0,
             "nccl_sum: ", arrays.size() / ranks, " sums cannot be scattered over ", devices,
             " devices equally");
 }
@@ -346,7 +346,7 @@ inline std::vector<outcome> outcomes_of_threads(int devices, std::size_t n, int 
   return outcomes;
 }
 
-inline std::vector<float> results_of_collective(collective which, int devices,
+inline std::vector<float> results_of_collective(collective operation, int devices,
                                                 std::span<const float> arrays, int root,
                                                 void (*enqueue)(collective, rank_list&, std::size_t,
                                                                 int)) {
@@ -356,11 +356,11 @@ inline std::vector<float> results_of_collective(collective which, int devices,
   const std::size_t n = arrays.size() / all;
   const communicators comms(devices);
   rank_list ranks = make_ranks(devices, arrays,
-                               which == collective::all_gather       ? n * all
-                               : which == collective::reduce_scatter ? n / all
-                                                                     : n,
+                               operation == collective::all_gather       ? n * all
+                               : operation == collective::reduce_scatter ? n / all
+                                                                         : n,
                                &comms);
-  enqueue(which, ranks, n, root);
+  enqueue(operation, ranks, n, root);
   wait_for(ranks);
   return results_of(ranks);
 }

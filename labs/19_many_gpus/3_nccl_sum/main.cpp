@@ -51,12 +51,12 @@ bool check_others(int devices, std::uint64_t seed, lab::program& program) {
   const std::vector<int> numbers = lab::random_ints(ranks * ranks * 100, seed + 1, -99, 99);
   const std::vector<float> arrays(numbers.begin(), numbers.end());
   const std::string names[] = {"broadcast", "all_gather", "reduce_scatter"};
-  for (const auto which :
+  for (const auto operation :
        {collective::broadcast, collective::all_gather, collective::reduce_scatter}) {
-    std::printf("%s: ", names[static_cast<int>(which)].c_str());
+    std::printf("%s: ", names[static_cast<int>(operation)].c_str());
     if (!program.verdict(
-            lab::compare_exact(lab::nccl_sum::communicate(which, devices, arrays, devices - 1),
-                               lab::nccl_sum::reference(which, devices, arrays, devices - 1))))
+            lab::compare_exact(lab::nccl_sum::communicate(operation, devices, arrays, devices - 1),
+                               lab::nccl_sum::reference(operation, devices, arrays, devices - 1))))
       return false;
   }
   const auto a = lab::random_floats(100'003, seed + 2, -1, 1);

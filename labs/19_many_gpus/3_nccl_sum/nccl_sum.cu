@@ -56,7 +56,7 @@ void grouped_all_reduce(rank_list& ranks, std::size_t n) {
   throw not_written("step one_thread", 4);
 }
 
-void grouped(collective which, rank_list& ranks, std::size_t n, int root) {
+void grouped(collective operation, rank_list& ranks, std::size_t n, int root) {
   // TODO(5): the same for ncclBroadcast, ncclAllGather and ncclReduceScatter. Each has its own idea
   //          of what `count` counts.
   throw not_written("communicate", 5);
@@ -101,19 +101,20 @@ void grouped_dot(std::deque<dot_rank>& ranks, const communicators& comms) {
 
 // --- given ---------------------------------------------------------------------------------------
 
-result all_reduce(step which, int devices, std::span<const float> arrays, int rounds) {
+result all_reduce(step version, int devices, std::span<const float> arrays, int rounds) {
   check(devices, arrays);
   check_rounds(rounds);
   if (arrays.empty()) return {};
-  if (which == step::thread_per_rank) return sums_of_threads(devices, arrays, rounds, work_of_rank);
-  return sums_of_one_thread(devices, arrays, rounds, which == step::one_thread,
-                            which == step::one_thread ? grouped_all_reduce : ring_all_reduce);
+  if (version == step::thread_per_rank)
+    return sums_of_threads(devices, arrays, rounds, work_of_rank);
+  return sums_of_one_thread(devices, arrays, rounds, version == step::one_thread,
+                            version == step::one_thread ? grouped_all_reduce : ring_all_reduce);
 }
 
-std::vector<float> communicate(collective which, int devices, std::span<const float> arrays,
+std::vector<float> communicate(collective operation, int devices, std::span<const float> arrays,
                                int root) {
-  check(which, devices, arrays, root);
-  return results_of_collective(which, devices, arrays, root, grouped);
+  check(operation, devices, arrays, root);
+  return results_of_collective(operation, devices, arrays, root, grouped);
 }
 
 std::vector<double> dot(int devices, std::span<const float> a, std::span<const float> b) {

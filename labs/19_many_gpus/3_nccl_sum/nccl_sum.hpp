@@ -51,7 +51,7 @@ struct result {
 /// From: the ring is described by P. Patarasu, X. Yuan, Bandwidth Optimal All-reduce Algorithms for
 /// Clusters of Workstations, 2009; the calls and the handling of failures by NVIDIA's NCCL user
 /// guide.
-result all_reduce(step which, int devices, std::span<const float> arrays, int rounds = 1);
+result all_reduce(step version, int devices, std::span<const float> arrays, int rounds = 1);
 
 enum class collective {
   broadcast,       ///< every device gets the array of device `root`: n numbers
@@ -66,7 +66,7 @@ enum class collective {
 /// a multiple of `devices` in a reduce_scatter.
 ///
 /// Requires: the call of NCCL of that name, for each device, from one host thread.
-std::vector<float> communicate(collective which, int devices, std::span<const float> arrays,
+std::vector<float> communicate(collective operation, int devices, std::span<const float> arrays,
                                int root = 0);
 
 /// a[0] * b[0] + a[1] * b[1] + …, in double, as each device has it at the end. Device k works on

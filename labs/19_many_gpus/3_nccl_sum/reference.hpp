@@ -37,18 +37,18 @@ inline double error_bound(int devices, double magnitude) {
 
 /// What each device has after a collective, one after the other. For whole numbers the sums of a
 /// reduce_scatter are exact.
-inline std::vector<float> reference(collective which, int devices, std::span<const float> arrays,
-                                    int root) {
+inline std::vector<float> reference(collective operation, int devices,
+                                    std::span<const float> arrays, int root) {
   const auto ranks = static_cast<std::size_t>(devices);
   const std::size_t n = arrays.size() / ranks;
   std::vector<float> all;
-  if (which == collective::reduce_scatter) {
+  if (operation == collective::reduce_scatter) {
     const exact_sums exact = reference(devices, arrays);
     all.assign(exact.sums.begin(), exact.sums.end());
     return all;
   }
   for (std::size_t k = 0; k < ranks; ++k) {
-    const auto part = which == collective::broadcast
+    const auto part = operation == collective::broadcast
                           ? arrays.subspan(static_cast<std::size_t>(root) * n, n)
                           : arrays;
     all.insert(all.end(), part.begin(), part.end());

@@ -154,11 +154,11 @@ void send_to(part& p, const std::vector<T>& values, device_buffer<T>& to) {
 using cut_table = std::vector<std::vector<unsigned long long>>;
 
 /// Where in r.unsorted what part s sends begins; for s = the number of parts: where all of it ends.
-inline std::size_t place_of(const cut_table& cuts, std::size_t s, std::size_t r) {
-  std::size_t place = 0;
+inline std::size_t offset_of(const cut_table& cuts, std::size_t s, std::size_t r) {
+  std::size_t offset = 0;
   for (std::size_t before = 0; before < s; ++before)
-    place += static_cast<std::size_t>(cuts[before][r + 1] - cuts[before][r]);
-  return place;
+    offset += static_cast<std::size_t>(cuts[before][r + 1] - cuts[before][r]);
+  return offset;
 }
 
 /// For step merge: where in r.unsorted the run of each part will begin, and where the last one
@@ -166,7 +166,7 @@ inline std::size_t place_of(const cut_table& cuts, std::size_t s, std::size_t r)
 inline void send_begins_of_runs(part_list& parts, const cut_table& cuts) {
   for (std::size_t r = 0; r < parts.size(); ++r) {
     std::vector<unsigned long long> begins;
-    for (std::size_t s = 0; s <= parts.size(); ++s) begins.push_back(place_of(cuts, s, r));
+    for (std::size_t s = 0; s <= parts.size(); ++s) begins.push_back(offset_of(cuts, s, r));
     send_to(parts[r], begins, parts[r].cuts);
   }
 }

@@ -51,7 +51,7 @@ __global__ void find_cuts(const std::uint32_t* keys, const std::uint32_t* positi
 /// All-to-all: bucket r of every part goes to part r.
 void exchange(part_list& parts, const cut_table& cuts) {
   // TODO(5): copies from device to device, in the sender's stream, of the keys and positions of
-  //          each bucket that is not empty: from s.sorted to r.unsorted, at place_of(cuts, s, r).
+  //          each bucket that is not empty: from s.sorted to r.unsorted, at offset_of(cuts, s, r).
   //          Then s.sent is recorded. Invariant: what is put into the stream of r from now on comes
   //          after the copies of all senders; and r.count is what r has received.
   throw not_written("the exchange", 4);  // 4 and 5
@@ -116,7 +116,7 @@ std::vector<splitter> choose_splitters(int devices, std::span<const std::uint32_
   return sort_and_split(parts);
 }
 
-result sort(step which, int devices, std::span<const std::uint32_t> keys) {
+result sort(step version, int devices, std::span<const std::uint32_t> keys) {
   check(devices, keys);
   if (keys.empty()) return {{}, {}, std::vector<std::size_t>(static_cast<std::size_t>(devices)), 0};
   const keep_current_device keep;
@@ -126,7 +126,7 @@ result sort(step which, int devices, std::span<const std::uint32_t> keys) {
   const cut_table cuts = cuts_of(parts, sort_and_split(parts));
   send_begins_of_runs(parts, cuts);
   exchange(parts, cuts);
-  if (which == step::merge)
+  if (version == step::merge)
     merge(parts);
   else
     for (part& p : parts) sort_pairs(p);

@@ -77,6 +77,6 @@ std::vector<splitter> choose_splitters(int devices, std::span<const std::uint32_
 ///
 /// From: sampling at regular distances is by H. Shi, J. Schaeffer, Parallel Sorting by Regular
 /// Sampling, 1992; the splitting of equal keys by position is common, the bound is ours.
-result sort(step which, int devices, std::span<const std::uint32_t> keys);
+result sort(step version, int devices, std::span<const std::uint32_t> keys);
 
 }  // namespace lab::many_gpu_sort

@@ -54,16 +54,16 @@ inline comparison check_result(const result& sorted, int devices,
 }
 
 /// How many keys come before each splitter.
-inline std::vector<std::size_t> places_of(std::span<const splitter> splitters,
-                                          std::span<const std::uint32_t> keys) {
-  std::vector<std::size_t> places;
+inline std::vector<std::size_t> offsets_of(std::span<const splitter> splitters,
+                                           std::span<const std::uint32_t> keys) {
+  std::vector<std::size_t> offsets;
   for (const splitter& s : splitters) {
     std::size_t before = 0;
     for (std::size_t at = 0; at < keys.size(); ++at)
       before += keys[at] < s.key || (keys[at] == s.key && at < s.position);
-    places.push_back(before);
+    offsets.push_back(before);
   }
-  return places;
+  return offsets;
 }
 
 }  // namespace lab::many_gpu_sort

@@ -130,12 +130,12 @@ template <class Job>
 result run(const Job& work, std::span<const float> x, std::span<const float> y, int ranks,
            int ranks_per_node) {
   using given = std::tuple<std::size_t, std::span<const float>, std::span<const float>>;
-  mpi::options how{.time_limit_s = 20};
+  mpi::options job_options{.time_limit_s = 20};
   if (ranks_per_node > 0)
-    how.environment.push_back("LAB_MPI_RANKS_PER_NODE=" + std::to_string(ranks_per_node));
+    job_options.environment.push_back("LAB_MPI_RANKS_PER_NODE=" + std::to_string(ranks_per_node));
   const std::vector<rank_result> answers = work.run(
       ranks, [&](int rank) { return rank == 0 ? given(x.size(), x, y) : given(x.size(), {}, {}); },
-      how);
+      job_options);
   result all;
   for (const rank_result& one : answers) {
     all.sums.push_back(one.sum);

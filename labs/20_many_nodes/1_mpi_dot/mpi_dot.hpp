@@ -60,7 +60,7 @@ std::vector<std::size_t> cut(std::size_t n, int ranks);
 /// From: MPI: A Message-Passing Interface Standard, version 3.1, chapter 5 (collective
 /// communication) and 6.4.2 (MPI_Comm_split_type); Open MPI's documentation of CUDA support
 /// (MPIX_Query_cuda_support).
-result dot(step which, std::span<const float> x, std::span<const float> y, int ranks,
+result dot(step version, std::span<const float> x, std::span<const float> y, int ranks,
            int ranks_per_node = 0);
 
 }  // namespace lab::mpi_dot

@@ -326,12 +326,12 @@ inline void require_sizes(int width, int height, int ranks) {
             kMostRanks);
 }
 
-inline void require_temperatures(const char* which, std::span<const float> cells,
+inline void require_temperatures(const char* name, std::span<const float> cells,
                                  std::size_t count) {
-  refuse_if(cells.size() != count, "mpi_heat: ", which, " has ", cells.size(), " cells, the plate ",
+  refuse_if(cells.size() != count, "mpi_heat: ", name, " has ", cells.size(), " cells, the plate ",
             count);
   for (const float t : cells)
-    refuse_if(!(std::fabs(t) <= kHottest), "mpi_heat: ", which, " has ", t,
+    refuse_if(!(std::fabs(t) <= kHottest), "mpi_heat: ", name, " has ", t,
               ", which is no temperature from -1e30 to 1e30");
 }
 

@@ -74,7 +74,7 @@ process_grid choose_grid(int width, int height, int ranks);
 ///
 /// From: MPI: A Message-Passing Interface Standard, version 3.1, chapters 3 (nonblocking
 /// communication) and 7 (process topologies); the plate is that of 08.4.
-result simulate(step which, int width, int height, std::span<const float> initial,
+result simulate(step version, int width, int height, std::span<const float> initial,
                 std::span<const float> heaters, int steps, int ranks, int kill_rank = -1);
 
 }  // namespace lab::mpi_heat

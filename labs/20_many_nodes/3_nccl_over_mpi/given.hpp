@@ -103,7 +103,7 @@ class stopwatch {
   double begin_ = MPI_Wtime();
 };
 
-inline void require_good(step which, std::size_t elements, int ranks, int ranks_per_node) {
+inline void require_good(step version, std::size_t elements, int ranks, int ranks_per_node) {
   refuse_if(ranks < 1 || ranks > kMostRanks, "nccl_over_mpi: ", ranks,
             " ranks; there must be 1 to ", kMostRanks);
   refuse_if(elements % static_cast<std::size_t>(ranks) != 0, "nccl_over_mpi: ", elements,
@@ -112,7 +112,7 @@ inline void require_good(step which, std::size_t elements, int ranks, int ranks_
             "nccl_over_mpi: more elements than MPI counts with an int");
   refuse_if(ranks_per_node < 0, "nccl_over_mpi: ", ranks_per_node, " ranks on a node");
   const int on_a_node = ranks_per_node == 0 ? ranks : std::min(ranks, ranks_per_node);
-  refuse_if(which == step::nccl && on_a_node < ranks,
+  refuse_if(version == step::nccl && on_a_node < ranks,
             "nccl_over_mpi: the nodes are all this machine, so rank ", on_a_node,
             " would use the device of rank 0; a communicator of NCCL takes a device only once");
   if (!on_cpu_device() && on_a_node > device_count())
@@ -125,16 +125,17 @@ inline void require_good(step which, std::size_t elements, int ranks, int ranks_
 template <class Job>
 result run(const Job& work, std::span<const float> vectors, int ranks, int ranks_per_node) {
   const std::size_t n = vectors.size() / static_cast<std::size_t>(ranks);
-  mpi::options how;
+  mpi::options job_options;
   if (ranks_per_node > 0)
-    how.environment.push_back("LAB_MPI_RANKS_PER_NODE=" + std::to_string(ranks_per_node));
+    job_options.environment.push_back("LAB_MPI_RANKS_PER_NODE=" + std::to_string(ranks_per_node));
   // NCCL connects the devices when a communicator is made, and not in its first sum.
-  how.environment.push_back("NCCL_RUNTIME_CONNECT=0");
-  if (on_cpu_device()) how.environment.push_back("CPU_DEVICE_COUNT=" + std::to_string(ranks));
+  job_options.environment.push_back("NCCL_RUNTIME_CONNECT=0");
+  if (on_cpu_device())
+    job_options.environment.push_back("CPU_DEVICE_COUNT=" + std::to_string(ranks));
   const std::vector<answer> answers = work.run(
       ranks,
       [&](int rank) { return std::tuple(vectors.subspan(static_cast<std::size_t>(rank) * n, n)); },
-      how);
+      job_options);
   result all;
   for (const auto& [sum, device, setup_ms, sum_ms] : answers) {
     all.sums.insert(all.sums.end(), sum.begin(), sum.end());

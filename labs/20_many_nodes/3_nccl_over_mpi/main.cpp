@@ -62,10 +62,10 @@ int main(int argc, char** argv) {
       return false;
 
     // Each call makes its communicators anew.
-    const auto fastest = [&](step which) {
-      auto best = lab::nccl_over_mpi::sum(which, vectors, all, on_a_node);
+    const auto fastest = [&](step version) {
+      auto best = lab::nccl_over_mpi::sum(version, vectors, all, on_a_node);
       for (int i = 1; i < program.repeat(); ++i) {
-        const auto next = lab::nccl_over_mpi::sum(which, vectors, all, on_a_node);
+        const auto next = lab::nccl_over_mpi::sum(version, vectors, all, on_a_node);
         best.setup_ms = std::min(best.setup_ms, next.setup_ms);
         best.sum_ms = std::min(best.sum_ms, next.sum_ms);
       }

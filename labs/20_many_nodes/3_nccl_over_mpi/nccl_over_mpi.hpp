@@ -54,6 +54,6 @@ struct result {
 ///
 /// From: NCCL's documentation, Creating a Communicator (NCCL 2, User Guide), where MPI_Bcast sends
 /// the unique id; MPI: A Message-Passing Interface Standard, version 3.1, 6.4.2 (MPI_Comm_split).
-result sum(step which, std::span<const float> vectors, int ranks, int ranks_per_node = 0);
+result sum(step version, std::span<const float> vectors, int ranks, int ranks_per_node = 0);
 
 }  // namespace lab::nccl_over_mpi

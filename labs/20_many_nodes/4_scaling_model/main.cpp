@@ -27,12 +27,12 @@ constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
 /// Jobs of one kind, and what they took.
 struct series {
-  scaling which;
+  scaling kind;
   std::size_t message;
   std::vector<measurement> measured;
 
   std::string name() const {
-    return std::string(which == scaling::strong ? "strong" : "weak") + ", " +
+    return std::string(kind == scaling::strong ? "strong" : "weak") + ", " +
            std::to_string(message) + (message == 1 ? " element" : " elements");
   }
 };
@@ -41,7 +41,7 @@ struct series {
 /// `values` are those of all ranks together; in weak scaling, each rank has as many as a rank of
 /// `most`.
 job_size job_of(const series& of, int ranks, std::size_t values, int most, int devices) {
-  const int shares = of.which == scaling::strong ? ranks : most;
+  const int shares = of.kind == scaling::strong ? ranks : most;
   return {ranks, std::max<std::size_t>(1, values / static_cast<std::size_t>(shares)), of.message,
           (ranks + devices - 1) / devices};
 }
@@ -87,9 +87,9 @@ int main(int argc, char** argv) {
     program.require_memory(2 * size * sizeof(unsigned), size * sizeof(unsigned));
     const int last = static_cast<int>(most), devices = lab::device_count();
     std::vector<series> all;
-    for (const scaling which : {scaling::strong, scaling::weak})
+    for (const scaling kind : {scaling::strong, scaling::weak})
       for (const std::size_t elements : {std::size_t{1}, message})
-        all.push_back({which, elements, {}});
+        all.push_back({kind, elements, {}});
 
     // All jobs with one number of ranks follow each other, so that their processes stay.
     const auto repetitions = 5 * static_cast<unsigned>(program.repeat());
@@ -143,7 +143,7 @@ int main(int argc, char** argv) {
     for (const series& each : all) {
       lab::chart_line fitted{each.name() + ": measured", {}}, kept{each.name() + ": held back", {}};
       lab::chart_line predicted{each.name() + ": MODEL", {}};
-      const auto scaled = lab::scaling_model::speedups(each.which, each.measured);
+      const auto scaled = lab::scaling_model::speedups(each.kind, each.measured);
       for (std::size_t i = 0; i < each.measured.size(); ++i) {
         const auto& [job, seconds] = each.measured[i];
         const double expected = lab::scaling_model::predict(model, job);

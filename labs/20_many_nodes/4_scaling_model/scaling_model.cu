@@ -29,7 +29,7 @@ samples measure(const job_size& size, unsigned repetitions, const delay& extra) 
   throw not_written("measure", 1);
 }
 
-std::vector<scaling_row> speedups(scaling which, std::span<const measurement> measured) {
+std::vector<scaling_row> speedups(scaling kind, std::span<const measurement> measured) {
   // TODO(2): require_different_ranks() refuses what the contract refuses. Compare with the
   //          measurement with the fewest ranks, p0: one rank would do p0 times less work per
   //          second. In strong scaling all jobs do the same work; in weak scaling the work is as

@@ -74,7 +74,7 @@ struct scaling_row {
 /// time that is not greater than 0, or when two have the same number of ranks.
 ///
 /// From: Amdahl (1967) for strong scaling, Gustafson (1988) for weak scaling.
-std::vector<scaling_row> speedups(scaling which, std::span<const measurement> measured);
+std::vector<scaling_row> speedups(scaling kind, std::span<const measurement> measured);
 
 /// Levels of a tree in which each level joins two groups of ranks: the smallest k with 2^k >=
 /// ranks.

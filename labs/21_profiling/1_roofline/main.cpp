@@ -77,7 +77,7 @@ const char* name_of(bound limit) { return limit == bound::memory ? "memory" : "a
 lab::chart_line roof_line(const std::string& name, const ceilings& roof) {
   lab::chart_line line{name, {}};
   for (double intensity = 1.0 / 32; intensity <= 1024; intensity *= 2)
-    line.points.emplace_back(intensity, place({intensity, 1}, 0, roof).most_per_second / 1e9);
+    line.points.emplace_back(intensity, locate({intensity, 1}, 0, roof).most_per_second / 1e9);
   const double ridge = roof.operations_per_second / roof.bytes_per_second;
   line.points.emplace_back(ridge, roof.operations_per_second / 1e9);
   std::sort(line.points.begin(), line.points.end());
@@ -158,7 +158,7 @@ int main(int argc, char** argv) {
     lab::chart_line others{rows.empty() ? "kernels of this course, at most" : "counted", {}};
     const auto add = [&](const std::string& name, const work& done, double ms,
                          std::optional<double> counted, lab::chart_line& line) {
-      const point p = place(done, on_cpu ? 0 : ms, roof);
+      const point p = locate(done, on_cpu ? 0 : ms, roof);
       out.add({name, done.operations, done.bytes, p.intensity, name_of(p.limit),
                p.most_per_second / 1e9,
                on_cpu   ? counted.value_or(kNone)
@@ -175,7 +175,7 @@ int main(int argc, char** argv) {
         add(each.name, least_work(each.kernel, 4096), 0, std::nullopt, others);
     else  // counted and timed where they ran
       for (const counted_kernel& each : rows) {
-        const point p = place(each.done, each.ms, roof);
+        const point p = locate(each.done, each.ms, roof);
         out.add({each.name, each.done.operations, each.done.bytes, p.intensity, name_of(p.limit),
                  p.most_per_second / 1e9, on_cpu ? each.done.bytes : p.reached_per_second / 1e9,
                  each.ms > 0 ? each.ms : kNone, p.share > 0 ? p.share : kNone});

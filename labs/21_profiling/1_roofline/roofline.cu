@@ -26,11 +26,11 @@ namespace {
 
 }  // namespace
 
-result apply(step which, std::span<const float> values, unsigned rounds) {
+result apply(step version, std::span<const float> values, unsigned rounds) {
   // TODO(3): host_part_of_apply() of given.hpp checks, allocates, times and copies. It calls a
   //          lambda of yours, (const job& j), for the launch: blocks_for() as many threads as the
   //          step needs, of kThreads each.
-  if (which == step::one_element) throw not_written("step one_element", 1);  // 1 and 3
+  if (version == step::one_element) throw not_written("step one_element", 1);  // 1 and 3
   throw not_written("step four_elements", 2);
 }
 
@@ -51,7 +51,7 @@ ceilings roof_of(std::span<const measurement> kernels) {
   throw not_written("the roof", 5);
 }
 
-point place(const work& done, double ms, const ceilings& roof) {
+point locate(const work& done, double ms, const ceilings& roof) {
   // TODO(6): require_place() refuses what the contract refuses. The rest is as the contract has it.
   //          What is least_ms if memory and arithmetic overlap perfectly?
   throw not_written("the place of a kernel", 6);

@@ -45,7 +45,7 @@ struct result {
 /// for Multicore Architectures, Communications of the ACM 52(4), 2009. A kernel of adjustable
 /// intensity that measures the roof: Y. J. Lo and others, Roofline Model Toolkit: A Practical Tool
 /// for Architectural and Program Analysis, PMBS 2014.
-result apply(step which, std::span<const float> values, unsigned rounds);
+result apply(step version, std::span<const float> values, unsigned rounds);
 
 // --- the model -----------------------------------------------------------------------------------
 
@@ -122,6 +122,6 @@ struct point {
 /// a ceiling is not positive or not finite; when ms is negative or not finite.
 ///
 /// From: as apply().
-point place(const work& done, double ms, const ceilings& roof);
+point locate(const work& done, double ms, const ceilings& roof);
 
 }  // namespace lab::roofline

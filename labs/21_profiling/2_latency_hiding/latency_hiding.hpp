@@ -28,8 +28,8 @@ enum class step {
   eight,  ///< eight
 };
 
-inline constexpr unsigned in_flight(step which) {
-  return which == step::one ? 1 : which == step::two ? 2 : which == step::four ? 4 : 8;
+inline constexpr unsigned in_flight(step version) {
+  return version == step::one ? 1 : version == step::two ? 2 : version == step::four ? 4 : 8;
 }
 
 /// A launch: so many blocks, of so many threads each, a multiple of 32. Thread i of the grid has
@@ -44,7 +44,7 @@ struct total {
   float kernel_ms = 0;  ///< the time of the kernel alone, in milliseconds
 };
 
-/// The sum of all values, modulo 2^32. A thread starts in_flight(which) loads before it uses what
+/// The sum of all values, modulo 2^32. A thread starts in_flight(version) loads before it uses what
 /// the first of them brings.
 ///
 /// Throws lab::invalid_input when the shape has no blocks or more than the device allows; when its
@@ -54,7 +54,7 @@ struct total {
 /// Requires: one kernel of exactly this shape, whose threads read each value once.
 ///
 /// From: V. Volkov, Better Performance at Lower Occupancy, GPU Technology Conference 2010.
-total sum(step which, std::span<const std::uint32_t> values, const launch_shape& shape);
+total sum(step version, std::span<const std::uint32_t> values, const launch_shape& shape);
 
 /// One round is y = kScale * y + kShift, rounded once, as in 21.1.
 inline constexpr float kScale = 1.0001F, kShift = 0.001F;
@@ -64,7 +64,7 @@ struct advanced {
   float kernel_ms = 0;
 };
 
-/// Each element after `rounds` rounds. A thread takes in_flight(which) of its elements at a time
+/// Each element after `rounds` rounds. A thread takes in_flight(version) of its elements at a time
 /// through all rounds; the round of one does not wait for those of the others. All steps give the
 /// same bits.
 ///
@@ -73,7 +73,7 @@ struct advanced {
 /// Requires: one kernel of exactly this shape, which reads each element once and writes it once.
 ///
 /// From: as sum().
-advanced advance(step which, std::span<const float> values, unsigned rounds,
+advanced advance(step version, std::span<const float> values, unsigned rounds,
                  const launch_shape& shape);
 
 struct journey {

@@ -30,12 +30,12 @@ using two_streams::piece_at;
 /// What a call of process() works with. The streams are made last, so destroyed first: before what
 /// their work uses.
 struct workplace {
-  workplace(step which, std::size_t n, std::size_t chunk_size)
+  workplace(step version, std::size_t n, std::size_t chunk_size)
       : chunk(chunk_size),
-        turn(which == step::one_stream ? chunk : 2 * chunk),
+        turn(version == step::one_stream ? chunk : 2 * chunk),
         host(n),
         memory0(chunk),
-        memory1(which == step::one_stream ? 0 : chunk) {}
+        memory1(version == step::one_stream ? 0 : chunk) {}
   std::size_t chunk, turn;  // elements of a chunk, and of a turn
   host_arrays host;
   buffers memory0, memory1;
@@ -45,7 +45,7 @@ struct workplace {
 };
 
 /// Checks the input, allocates, and fills pinned memory. Null for no elements.
-inline std::unique_ptr<workplace> prepare(step which, std::span<const int> a,
+inline std::unique_ptr<workplace> prepare(step version, std::span<const int> a,
                                           std::span<const int> b, std::size_t chunk) {
   const std::size_t n = a.size();
   refuse_if(n != b.size(), "nvtx_timeline: a has ", n, " elements and b has ", b.size(),
@@ -56,7 +56,7 @@ inline std::unique_ptr<workplace> prepare(step which, std::span<const int> a,
   // No more memory than there is use for.
   chunk =
       std::min(chunk, (n + two_streams::kGroup - 1) / two_streams::kGroup * two_streams::kGroup);
-  auto w = std::make_unique<workplace>(which, n, chunk);
+  auto w = std::make_unique<workplace>(version, n, chunk);
   std::copy(a.begin(), a.end(), w->host.a.data());
   std::copy(b.begin(), b.end(), w->host.b.data());
   std::fill_n(w->host.c.data(), n, -1);  // not an older result, which may be right by chance
@@ -64,17 +64,17 @@ inline std::unique_ptr<workplace> prepare(step which, std::span<const int> a,
 }
 
 /// Before the first turn: the clock starts, and stream 1 waits for that.
-inline void begin_queue(step which, workplace& w) {
+inline void begin_queue(step version, workplace& w) {
   w.timer.start(w.stream0);
-  if (which == step::one_stream) return;
+  if (version == step::one_stream) return;
   CUDA_CHECK(cudaEventRecord(w.begun, w.stream0));
   CUDA_CHECK(cudaStreamWaitEvent(w.stream1, w.begun, 0));
 }
 
 /// One turn: the chunks that begin at element `first`. As one_stream and breadth_first of 11.2.
-inline void queue_turn(step which, workplace& w, std::size_t first) {
+inline void queue_turn(step version, workplace& w, std::size_t first) {
   const piece piece0 = piece_at(first, w.chunk, w.host.n);
-  if (which == step::one_stream) {
+  if (version == step::one_stream) {
     two_streams::enqueue(w.stream0, w.host, w.memory0, piece0);
     return;
   }
@@ -90,8 +90,8 @@ inline void queue_turn(step which, workplace& w, std::size_t first) {
 }
 
 /// After the last turn: stream 0 waits for stream 1, and the clock stops.
-inline void end_queue(step which, workplace& w) {
-  if (which == step::two_streams) {
+inline void end_queue(step version, workplace& w) {
+  if (version == step::two_streams) {
     CUDA_CHECK(cudaEventRecord(w.done, w.stream1));
     CUDA_CHECK(cudaStreamWaitEvent(w.stream0, w.done, 0));
   }

@@ -30,18 +30,18 @@ class range {
   range& operator=(const range&) = delete;
 };
 
-void name_streams(step which, const workplace& w) {
+void name_streams(step version, const workplace& w) {
   // TODO(2): "stream 0", and for two_streams also "stream 1" (nvtxNameCudaStreamA).
 }
 
 }  // namespace
 
-result process(step which, std::span<const int> a, std::span<const int> b, std::size_t chunk) {
+result process(step version, std::span<const int> a, std::span<const int> b, std::size_t chunk) {
   // TODO(3): ranges and names as the contract has them, around these calls of given.hpp:
-  //              auto w = prepare(which, a, b, chunk);          null for no elements
-  //              begin_queue(which, *w);
-  //              queue_turn(which, *w, first);       for first = 0, w->turn, … below w->host.n
-  //              end_queue(which, *w);
+  //              auto w = prepare(version, a, b, chunk);        null for no elements
+  //              begin_queue(version, *w);
+  //              queue_turn(version, *w, first);     for first = 0, w->turn, … below w->host.n
+  //              end_queue(version, *w);
   //              wait(*w);
   //              return fetch(*w);
   //          Invariant: w is gone before "process" ends, so what freeing takes is seen in it.

@@ -54,7 +54,7 @@ struct result {
 ///
 /// From: the documentation of NVTX, https://nvidia.github.io/NVTX. The work: J. Sanders, E.
 /// Kandrot, CUDA by Example, 10.5 and 10.7.
-result process(step which, std::span<const int> a, std::span<const int> b, std::size_t chunk);
+result process(step version, std::span<const int> a, std::span<const int> b, std::size_t chunk);
 
 // --- what the timeline says ----------------------------------------------------------------------
 

@@ -105,8 +105,8 @@ int add_with_owners(int a, int b, unsigned threads) {
 
 }  // namespace
 
-int add(step which, int a, int b, unsigned threads) {
-  return which == step::by_hand ? add_by_hand(a, b, threads) : add_with_owners(a, b, threads);
+int add(step version, int a, int b, unsigned threads) {
+  return version == step::by_hand ? add_by_hand(a, b, threads) : add_with_owners(a, b, threads);
 }
 
 }  // namespace lab::add_numbers

@@ -85,9 +85,9 @@ void add_properties(int device, report& out) {
 }
 
 /// One call answers one question, always with an int. It is much quicker where only one is asked.
-int attribute(cudaDeviceAttr which, int device) {
+int attribute(cudaDeviceAttr attr, int device) {
   int value = 0;
-  CUDA_CHECK(cudaDeviceGetAttribute(&value, which, device));
+  CUDA_CHECK(cudaDeviceGetAttribute(&value, attr, device));
   return value;
 }
 

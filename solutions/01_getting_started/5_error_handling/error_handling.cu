@@ -46,10 +46,10 @@ void check_status(cudaError_t status, const char* call, const char* file, int li
 __global__ void write_number(unsigned* to) { *to = 1; }
 
 /// Whatever is wrong here, CHECK throws.
-void make(mistake which) {
+void make(mistake kind) {
   int number = 0;         // on the host
   int* memory = nullptr;  // to be memory of the device
-  switch (which) {
+  switch (kind) {
     case mistake::invalid_value:
       CHECK(cudaMalloc(static_cast<int**>(nullptr), sizeof(int)));
       break;
@@ -158,9 +158,9 @@ checked check_code(int code) {
   return out;
 }
 
-std::optional<failure> provoke(mistake which) {
+std::optional<failure> provoke(mistake kind) {
   try {
-    make(which);
+    make(kind);
   } catch (const failed_call& error) {
     return error.why;
   }

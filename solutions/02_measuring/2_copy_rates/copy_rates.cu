@@ -48,7 +48,7 @@ class pinned_bytes {
 // --- the copies, and how long they take ----------------------------------------------------------
 
 /// Copies all of `host` to `device`, or back, `copies` times. Returns the time of one copy.
-float time_copies(direction which, std::span<std::uint8_t> host, std::uint8_t* device,
+float time_copies(direction dir, std::span<std::uint8_t> host, std::uint8_t* device,
                   unsigned copies) {
   event_timer timer;
   timer.start();
@@ -57,7 +57,7 @@ float time_copies(direction which, std::span<std::uint8_t> host, std::uint8_t* d
     //          bytes, and from where to where.
     // BEGIN SOLUTION
     // STUB: throw not_written("the copies", 2);
-    if (which == direction::to_device)
+    if (dir == direction::to_device)
       CUDA_CHECK(cudaMemcpy(device, host.data(), host.size(), cudaMemcpyHostToDevice));
     else
       CUDA_CHECK(cudaMemcpy(host.data(), device, host.size(), cudaMemcpyDeviceToHost));
@@ -73,8 +73,8 @@ float time_copies(direction which, std::span<std::uint8_t> host, std::uint8_t* d
 
 }  // namespace
 
-result copy(memory where, direction which, std::span<const std::uint8_t> bytes, unsigned copies) {
-  return host_part_of_copy<pinned_bytes>(time_copies, where, which, bytes, copies);
+result copy(memory where, direction dir, std::span<const std::uint8_t> bytes, unsigned copies) {
+  return host_part_of_copy<pinned_bytes>(time_copies, where, dir, bytes, copies);
 }
 
 // --- from a time to a rate -----------------------------------------------------------------------

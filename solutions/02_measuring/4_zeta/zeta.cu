@@ -42,7 +42,7 @@ __device__ Number term(std::size_t j, unsigned s) {
 //          never below 0.
 // BEGIN SOLUTION
 template <class Number>
-__global__ void sum_terms(step which, unsigned s, std::size_t n, Number* partial) {
+__global__ void sum_terms(step version, unsigned s, std::size_t n, Number* partial) {
   const std::size_t thread = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
   const std::size_t threads = std::size_t{gridDim.x} * blockDim.x;
 
@@ -53,7 +53,7 @@ __global__ void sum_terms(step which, unsigned s, std::size_t n, Number* partial
   const std::size_t count = each + (thread < more ? 1 : 0);
 
   Number sum = 0;
-  if (which == step::large_first) {
+  if (version == step::large_first) {
     for (std::size_t j = first + 1; j <= first + count; ++j) sum += term<Number>(j, s);
   } else {
     for (std::size_t j = first + count; j > first; --j) sum += term<Number>(j, s);
@@ -69,28 +69,28 @@ __global__ void sum_terms(step which, unsigned s, std::size_t n, Number* partial
 // BEGIN SOLUTION
 /// The sum of the threads' sums, in Number: thread 0 has the largest terms.
 template <class Number>
-Number sum_partials(step which, const std::vector<Number>& partial) {
+Number sum_partials(step version, const std::vector<Number>& partial) {
   Number sum = 0;
   const std::size_t n = partial.size();
-  for (std::size_t i = 0; i < n; ++i) sum += partial[which == step::large_first ? i : n - 1 - i];
+  for (std::size_t i = 0; i < n; ++i) sum += partial[version == step::large_first ? i : n - 1 - i];
   return sum;
 }
 
 template <class Number>
-result sum_in(step which, unsigned s, std::size_t terms) {
+result sum_in(step version, unsigned s, std::size_t terms) {
   device_buffer<Number> device_partial(kPartialSums);
   std::vector<Number> partial(kPartialSums);
   const float kernel_ms = time_kernel(
-      [&] { sum_terms<<<kBlocks, kThreads>>>(which, s, terms, device_partial.data()); });
+      [&] { sum_terms<<<kBlocks, kThreads>>>(version, s, terms, device_partial.data()); });
   CUDA_CHECK(cudaMemcpy(partial.data(), device_partial.data(), partial.size() * sizeof(Number),
                         cudaMemcpyDeviceToHost));
-  return {static_cast<double>(sum_partials(which, partial)), kernel_ms};
+  return {static_cast<double>(sum_partials(version, partial)), kernel_ms};
 }
 // END SOLUTION
 
 }  // namespace
 
-result sum(step which, precision type, unsigned s, std::size_t terms) {
+result sum(step version, precision type, unsigned s, std::size_t terms) {
   // TODO(4): refuse what the contract refuses (lab/refuse_if.hpp). Then the sum in float or in
   //          double.
   // BEGIN SOLUTION
@@ -99,8 +99,8 @@ result sum(step which, precision type, unsigned s, std::size_t terms) {
             ", and it is ", s);
   refuse_if(terms > kMostTerms, "zeta: ", terms, " terms are too many; at most ", kMostTerms,
             " are added");
-  return type == precision::in_float ? sum_in<float>(which, s, terms)
-                                     : sum_in<double>(which, s, terms);
+  return type == precision::in_float ? sum_in<float>(version, s, terms)
+                                     : sum_in<double>(version, s, terms);
   // END SOLUTION
 }
 

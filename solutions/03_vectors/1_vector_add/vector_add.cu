@@ -178,14 +178,14 @@ void launch_vectorized(const float* a, const float* b, float* sum, std::size_t n
 
 }  // namespace
 
-result add(step which, std::span<const float> a, std::span<const float> b) {
+result add(step version, std::span<const float> a, std::span<const float> b) {
   return host_part_of_add(
       {.on_cpu = add_on_cpu,
        .copy_to_device = copy_to_device,
        .copy_to_host = copy_to_host,
        .launches = {launch_one_thread_per_block, launch_one_block, launch_ceil_division,
                     launch_grid_stride, launch_vectorized}},
-      which, a, b);
+      version, a, b);
 }
 
 }  // namespace lab::vector_add

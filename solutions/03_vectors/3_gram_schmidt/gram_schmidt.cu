@@ -160,7 +160,8 @@ void modified(workspace& w) {
 
 // --- given ---------------------------------------------------------------------------------------
 
-result orthogonalize(step which, std::span<const float> a, std::size_t count, std::size_t length) {
+result orthogonalize(step version, std::span<const float> a, std::size_t count,
+                     std::size_t length) {
   require_sensible(a, count, length);
   if (count == 0) return {};
   workspace w{device_buffer(a),
@@ -171,7 +172,7 @@ result orthogonalize(step which, std::span<const float> a, std::size_t count, st
               count,
               length};
   const float kernel_ms = time_kernel([&] {
-    if (which == step::classical)
+    if (version == step::classical)
       classical(w);
     else
       modified(w);

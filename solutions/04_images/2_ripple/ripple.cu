@@ -91,25 +91,25 @@ void launch_flat_256(int width, int height, int tick, uchar4* pixels) {
 
 }  // namespace
 
-result frame(step which, int width, int height, int tick) {
+result frame(step version, int width, int height, int tick) {
   // TODO(4): a single frame of an animation.
   // BEGIN SOLUTION
-  // STUB: if (which == step::blocks_16x16) throw not_written("step blocks_16x16", 1);
+  // STUB: if (version == step::blocks_16x16) throw not_written("step blocks_16x16", 1);
   // STUB: throw not_written("step flat_256", 3);
-  const frame_callback draw_once = animate(which, width, height);
+  const frame_callback draw_once = animate(version, width, height);
   bitmap picture(width, height);
   const float kernel_ms = draw_once(picture, tick);
   return {std::move(picture), kernel_ms};
   // END SOLUTION
 }
 
-frame_callback animate(step which, int width, int height) {
+frame_callback animate(step version, int width, int height) {
   // TODO(4): host_part_of_animate() of given.hpp checks, allocates once, times and copies: it takes
   //          the step's function that launches.
   // BEGIN SOLUTION
-  // STUB: if (which == step::blocks_16x16) throw not_written("step blocks_16x16", 1);
+  // STUB: if (version == step::blocks_16x16) throw not_written("step blocks_16x16", 1);
   // STUB: throw not_written("step flat_256", 3);
-  return host_part_of_animate(which == step::blocks_16x16 ? launch_blocks_16x16 : launch_flat_256,
+  return host_part_of_animate(version == step::blocks_16x16 ? launch_blocks_16x16 : launch_flat_256,
                               width, height);
   // END SOLUTION
 }

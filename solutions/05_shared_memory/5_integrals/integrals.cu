@@ -19,13 +19,13 @@ constexpr unsigned kMaxBlocks = 1024;  // fills the GPUs of today; more panels a
 static_assert((kThreads & (kThreads - 1)) == 0, "the tree halves the block until 1 is left");
 
 /// What the panel from `left` to `left + h` contributes, not yet multiplied by h: an average of f.
-__device__ double average_of_panel(rule how, integrand f, double left, double h) {
+__device__ double average_of_panel(rule quadrature, integrand f, double left, double h) {
   // TODO(1): the three rules: see integrals.hpp. The weights of a rule add up to 1, so that a
   //          constant function is integrated exactly.
   // BEGIN SOLUTION
   // STUB: return value_at(f, 0);
   const double middle = left + h / 2, right = left + h;
-  switch (how) {
+  switch (quadrature) {
     case rule::midpoint:
       return value_at(f, middle);
     case rule::trapezoid:
@@ -58,7 +58,7 @@ __device__ double sum_of_block(double* cache, double mine) {
 }
 
 /// partial[block] = the sum of the averages of the block's panels.
-__global__ void add_panels(rule how, integrand f, double a, double h, std::size_t n,
+__global__ void add_panels(rule quadrature, integrand f, double a, double h, std::size_t n,
                            double* partial) {
   __shared__ double cache[kThreads];
 
@@ -70,7 +70,7 @@ __global__ void add_panels(rule how, integrand f, double a, double h, std::size_
   double mine = 0;
   const std::size_t stride = std::size_t{gridDim.x} * blockDim.x;
   for (std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < n; i += stride)
-    mine += average_of_panel(how, f, a + static_cast<double>(i) * h, h);
+    mine += average_of_panel(quadrature, f, a + static_cast<double>(i) * h, h);
 
   const double sum = sum_of_block(cache, mine);
   if (threadIdx.x == 0) partial[blockIdx.x] = sum;
@@ -89,7 +89,7 @@ unsigned blocks_for(std::size_t n) {
 
 }  // namespace
 
-result integrate(rule how, integrand f, double a, double b, std::size_t n) {
+result integrate(rule quadrature, integrand f, double a, double b, std::size_t n) {
   require_sensible(f, a, b, n);
   if (a == b) return {};  // also where f is infinite, and 0 times that NaN
 
@@ -102,7 +102,7 @@ result integrate(rule how, integrand f, double a, double b, std::size_t n) {
   device_buffer<double> device_partial(blocks);
 
   const float kernel_ms = time_kernel(
-      [&] { add_panels<<<blocks, kThreads>>>(how, f, a, h, n, device_partial.data()); });
+      [&] { add_panels<<<blocks, kThreads>>>(quadrature, f, a, h, n, device_partial.data()); });
 
   const std::vector<double> partial = device_partial.to_vector();
   return {h * std::accumulate(partial.begin(), partial.end(), 0.0), kernel_ms};

@@ -139,8 +139,8 @@ void launch_padded_tile(const float* from, float* to, std::size_t rows, std::siz
 
 // --- given ---------------------------------------------------------------------------------------
 
-void launch(step which, const float* from, float* to, std::size_t rows, std::size_t columns) {
-  switch (which) {
+void launch(step version, const float* from, float* to, std::size_t rows, std::size_t columns) {
+  switch (version) {
     case step::naive:
       return launch_naive(from, to, rows, columns);
     case step::tile:
@@ -153,7 +153,8 @@ void launch(step which, const float* from, float* to, std::size_t rows, std::siz
 
 }  // namespace
 
-result transpose(step which, std::span<const float> matrix, std::size_t rows, std::size_t columns) {
+result transpose(step version, std::span<const float> matrix, std::size_t rows,
+                 std::size_t columns) {
   refuse_if(!has_shape(matrix.size(), rows, columns), "transpose: the matrix has ", matrix.size(),
             " elements, and ", rows, " x ", columns, " are needed");
   if (matrix.empty()) return {};  // a grid of no blocks would be an error
@@ -161,7 +162,7 @@ result transpose(step which, std::span<const float> matrix, std::size_t rows, st
   const device_buffer from(matrix);
   device_buffer<float> to(matrix.size());
   const float kernel_ms =
-      time_kernel([&] { launch(which, from.data(), to.data(), rows, columns); });
+      time_kernel([&] { launch(version, from.data(), to.data(), rows, columns); });
 
   result out{to.to_vector()};  // waits until the kernel is done
   out.kernel_ms = kernel_ms;

@@ -179,13 +179,13 @@ __device__ staged<Tiling> load(const float* a, const float* b, shape size, std::
   staged<Tiling> mine;
 #pragma unroll
   for (unsigned j = 0; j < Tiling::kFoursOfA; ++j) {
-    const place from = place_of_four(j, Tiling::kThreads, Tiling::BK);
+    const coordinates from = coordinates_of_four(j, Tiling::kThreads, Tiling::BK);
     mine.a[j] = load_four<kAligned>(
         a, size.m, size.k, std::size_t{blockIdx.y} * Tiling::BM + from.row, first + from.column);
   }
 #pragma unroll
   for (unsigned j = 0; j < Tiling::kFoursOfB; ++j) {
-    const place from = place_of_four(j, Tiling::kThreads, Tiling::BN);
+    const coordinates from = coordinates_of_four(j, Tiling::kThreads, Tiling::BN);
     mine.b[j] = load_four<kAligned>(b, size.k, size.n, first + from.row,
                                     std::size_t{blockIdx.x} * Tiling::BN + from.column);
   }
@@ -200,7 +200,7 @@ __device__ void put(const staged<Tiling>& mine, slice<Tiling>& to) {
   // BEGIN SOLUTION
 #pragma unroll
   for (unsigned j = 0; j < Tiling::kFoursOfA; ++j) {
-    const auto [row, i] = place_of_four(j, Tiling::kThreads, Tiling::BK);
+    const auto [row, i] = coordinates_of_four(j, Tiling::kThreads, Tiling::BK);
     to.a[i + 0][row] = mine.a[j].x;
     to.a[i + 1][row] = mine.a[j].y;
     to.a[i + 2][row] = mine.a[j].z;
@@ -208,7 +208,7 @@ __device__ void put(const staged<Tiling>& mine, slice<Tiling>& to) {
   }
 #pragma unroll
   for (unsigned j = 0; j < Tiling::kFoursOfB; ++j) {
-    const auto [i, column] = place_of_four(j, Tiling::kThreads, Tiling::BN);
+    const auto [i, column] = coordinates_of_four(j, Tiling::kThreads, Tiling::BN);
     *reinterpret_cast<float4*>(&to.b[i][column]) = mine.b[j];
   }
   // END SOLUTION
@@ -216,7 +216,7 @@ __device__ void put(const staged<Tiling>& mine, slice<Tiling>& to) {
 
 /// Adds the products of a slice to this thread's sums.
 template <class Tiling>
-__device__ void multiply_slice(const slice<Tiling>& from, place mine,
+__device__ void multiply_slice(const slice<Tiling>& from, coordinates mine,
                                float (&sum)[Tiling::TM][Tiling::TN]) {
   // TODO(8, bonus): as in `coarsened`, but four numbers at a time, by read_four(): four rows of A
   //          at mine.row, the next four kPieceRows further, …, and columns of B in the same way.
@@ -249,7 +249,7 @@ __global__ void __launch_bounds__(Tiling::kThreads)
     vectorized(const float* a, const float* b, float* c, shape size) {
   __shared__ slice<Tiling> tiles;
   float sum[Tiling::TM][Tiling::TN] = {};
-  const place mine = my_place<Tiling>();
+  const coordinates mine = coordinates_of_thread<Tiling>();
   for (std::size_t first = 0; first < size.k; first += Tiling::BK) {
     put(load<Tiling, kAligned>(a, b, size, first), tiles);
     __syncthreads();
@@ -277,7 +277,7 @@ __global__ void __launch_bounds__(Tiling::kThreads, Tiling::kResident)
     double_buffered(const float* a, const float* b, float* c, shape size) {
   __shared__ slice<Tiling> slices[2];  // one is multiplied while the other is filled
   float sum[Tiling::TM][Tiling::TN] = {};
-  const place mine = my_place<Tiling>();
+  const coordinates mine = coordinates_of_thread<Tiling>();
 
   // TODO(10, bonus): for each slice: start loading the *next* one into registers, then
   //          multiply_slice() this one, and only then put() the next: by that time it has arrived.
@@ -356,8 +356,8 @@ void launch_by_size(const float* a, const float* b, float* c, shape size) {
     launch_double_buffered<small_tiling>(a, b, c, size);
 }
 
-void launch(step which, const float* a, const float* b, float* c, shape size) {
-  switch (which) {
+void launch(step version, const float* a, const float* b, float* c, shape size) {
+  switch (version) {
     case step::tile_16:
       return launch_tiled<16>(a, b, c, size);
     case step::tile_32:
@@ -378,7 +378,7 @@ void launch(step which, const float* a, const float* b, float* c, shape size) {
 
 }  // namespace
 
-result multiply(step which, std::span<const float> a, std::span<const float> b, shape size) {
+result multiply(step version, std::span<const float> a, std::span<const float> b, shape size) {
   require_matrix("tiled_matmul: A", a.size(), size.m, size.k);
   require_matrix("tiled_matmul: B", b.size(), size.k, size.n);
   if (size.m == 0 || size.n == 0) return {};  // a grid of no blocks would be an error
@@ -387,8 +387,8 @@ result multiply(step which, std::span<const float> a, std::span<const float> b, 
   const device_buffer device_b(b);
   device_buffer<float> device_c(size.m * size.n);
 
-  const float kernel_ms =
-      time_kernel([&] { launch(which, device_a.data(), device_b.data(), device_c.data(), size); });
+  const float kernel_ms = time_kernel(
+      [&] { launch(version, device_a.data(), device_b.data(), device_c.data(), size); });
 
   result out{device_c.to_vector()};  // waits until the kernel is done
   out.kernel_ms = kernel_ms;

@@ -112,7 +112,7 @@ float time_sample(unsigned block, on_device& matrices, unsigned launches) {
 }
 
 /// Measures one problem with one block size.
-row measure(const problem& what, unsigned block, plan how) {
+row measure(const problem& what, unsigned block, plan options) {
   // TODO(5): bring the matrices to the device and verify(). Then take samples. Invariant: all that
   //          are kept have the same number of launches, and took sample_ms or longer. One that is
   //          too short doubles the number, and what was kept so far is no good any more. Then the
@@ -126,9 +126,9 @@ row measure(const problem& what, unsigned block, plan how) {
   verify(what, block, matrices);
 
   out.launches = 1;
-  while (out.sample_ms.size() < how.samples) {
+  while (out.sample_ms.size() < options.samples) {
     const float ms = time_sample(block, matrices, out.launches);
-    if (ms < how.sample_ms) {
+    if (ms < options.sample_ms) {
       out.launches *= 2;
       out.sample_ms.clear();
     } else {
@@ -146,14 +146,14 @@ row measure(const problem& what, unsigned block, plan how) {
 }  // namespace
 
 std::vector<row> study(std::span<const problem> problems, std::span<const unsigned> blocks,
-                       plan how) {
-  require_sensible(problems, blocks, how);
+                       plan options) {
+  require_sensible(problems, blocks, options);
   // TODO(6): measure() every problem with every block size, in the order of scaling_study.hpp.
   // BEGIN SOLUTION
   // STUB: throw not_written("the study", 1);  // begin at the beginning
   std::vector<row> rows;
   for (const problem& each : problems)
-    for (const unsigned block : blocks) rows.push_back(measure(each, block, how));
+    for (const unsigned block : blocks) rows.push_back(measure(each, block, options));
   return rows;
   // END SOLUTION
 }

@@ -124,10 +124,10 @@ float render_from_constant_memory(std::span<const sphere> scene, uchar4* picture
 
 }  // namespace
 
-result render(step which, std::span<const sphere> scene, int width, int height) {
+result render(step version, std::span<const sphere> scene, int width, int height) {
   return host_part_of_render(
-      which == step::global_memory ? render_from_global_memory : render_from_constant_memory, scene,
-      width, height);
+      version == step::global_memory ? render_from_global_memory : render_from_constant_memory,
+      scene, width, height);
 }
 
 }  // namespace lab::ray_tracer

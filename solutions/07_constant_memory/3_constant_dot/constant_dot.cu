@@ -87,17 +87,17 @@ result dot_in_constant_memory(const float* a, std::span<const float> b) {
 
 }  // namespace
 
-result dot(step which, std::span<const float> a, std::span<const float> b) {
+result dot(step version, std::span<const float> a, std::span<const float> b) {
   // TODO(4): refuse what the contract refuses; a on the device; then the step's function.
   // BEGIN SOLUTION
-  // STUB: if (which == step::global_memory) throw not_written("step global_memory", 1);
+  // STUB: if (version == step::global_memory) throw not_written("step global_memory", 1);
   // STUB: throw not_written("step constant_memory", 2);  // 2 and 3
   refuse_if(a.size() != b.size(), "constant_dot: a has ", a.size(), " elements and b has ",
             b.size(), "; they must be equally long");
   if (a.empty()) return {};  // a grid of no blocks would be an error
   const device_buffer device_a(a);
-  return which == step::global_memory ? dot_in_global_memory(device_a.data(), b)
-                                      : dot_in_constant_memory(device_a.data(), b);
+  return version == step::global_memory ? dot_in_global_memory(device_a.data(), b)
+                                        : dot_in_constant_memory(device_a.data(), b);
   // END SOLUTION
 }
 

@@ -3,7 +3,7 @@
 
 // 08.1 texture_1d: texture objects over linear memory and over a CUDA array.
 // Edit:  this file, from TODO(1) to TODO(5). texture_1d.hpp has the formulas.
-// Run:   scripts/lab run 08.1 -- --outside border
+// Run:   scripts/lab run 08.1 -- --address-mode border
 // Test:  scripts/lab test 08.1
 // Hints: scripts/lab hint 08.1             Chapter: docs/08_textures.md
 
@@ -26,9 +26,9 @@ texture_view view_of(const device_buffer<float>& texels) {
   memory.res.linear.devPtr = const_cast<float*>(texels.data());  // a texture does not write
   memory.res.linear.sizeInBytes = texels.size_bytes();
   memory.res.linear.desc = cudaCreateChannelDesc<float>();
-  cudaTextureDesc how = {};
-  how.readMode = cudaReadModeElementType;
-  return texture_view(memory, how);
+  cudaTextureDesc sampling = {};
+  sampling.readMode = cudaReadModeElementType;
+  return texture_view(memory, sampling);
   // END SOLUTION
 }
 
@@ -67,23 +67,23 @@ texture_view view_of(const array_owner& array, const settings& settings) {
   cudaResourceDesc memory = {};
   memory.resType = cudaResourceTypeArray;
   memory.res.array.array = array.get();
-  cudaTextureDesc how = {};
-  how.addressMode[0] = settings.outside;
-  how.addressMode[1] = cudaAddressModeClamp;  // there is only one row
-  how.filterMode = settings.filter;
-  how.readMode = cudaReadModeElementType;
-  how.borderColor[0] = settings.border;
-  how.normalizedCoords = settings.normalized ? 1 : 0;
-  return texture_view(memory, how);
+  cudaTextureDesc sampling = {};
+  sampling.addressMode[0] = settings.address_mode;
+  sampling.addressMode[1] = cudaAddressModeClamp;  // there is only one row
+  sampling.filterMode = settings.filter;
+  sampling.readMode = cudaReadModeElementType;
+  sampling.borderColor[0] = settings.border;
+  sampling.normalizedCoords = settings.normalized ? 1 : 0;
+  return texture_view(memory, sampling);
   // END SOLUTION
 }
 
-__global__ void sample_each(cudaTextureObject_t view, const float* places, float* values,
+__global__ void sample_each(cudaTextureObject_t view, const float* coordinates, float* values,
                             std::size_t n) {
   // TODO(5): as fetch_each, with tex1D<float>(object, place).
   // BEGIN SOLUTION
   const std::size_t k = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
-  if (k < n) values[k] = tex1D<float>(view, places[k]);
+  if (k < n) values[k] = tex1D<float>(view, coordinates[k]);
   // END SOLUTION
 }
 
@@ -98,20 +98,23 @@ result fetch(std::span<const float> texels, std::span<const int> indices) {
   });
 }
 
-result sample(std::span<const float> texels, const settings& how, std::span<const float> places) {
+result sample(std::span<const float> texels, const settings& sampling,
+              std::span<const float> coordinates) {
   require_texels(texels.size(), most_texels_in_an_array());
-  const bool periodic = how.outside == cudaAddressModeWrap || how.outside == cudaAddressModeMirror;
+  const bool periodic = sampling.address_mode == cudaAddressModeWrap ||
+                        sampling.address_mode == cudaAddressModeMirror;
   // TODO(4): without normalised coordinates CUDA takes clamp for wrap and mirror, and says nothing.
   //          Refuse that: throw invalid_input, with a sentence.
   // BEGIN SOLUTION
-  if (periodic && !how.normalized)
+  if (periodic && !sampling.normalized)
     throw invalid_input("texture_1d: wrap and mirror need normalised coordinates (0 to 1)");
   // END SOLUTION
   const array_owner array = array_of(texels);
-  const texture_view view = view_of(array, how);
-  return values_at(places, [&](unsigned blocks, const float* at, float* values, std::size_t n) {
-    sample_each<<<blocks, kThreads>>>(view.object(), at, values, n);
-  });
+  const texture_view view = view_of(array, sampling);
+  return values_at(coordinates,
+                   [&](unsigned blocks, const float* at, float* values, std::size_t n) {
+                     sample_each<<<blocks, kThreads>>>(view.object(), at, values, n);
+                   });
 }
 
 }  // namespace lab::texture_1d

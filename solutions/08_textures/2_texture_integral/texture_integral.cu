@@ -27,9 +27,9 @@ texture_view view_of(const device_buffer<float>& samples) {
   memory.res.linear.devPtr = const_cast<float*>(samples.data());  // a texture does not write
   memory.res.linear.sizeInBytes = samples.size_bytes();
   memory.res.linear.desc = cudaCreateChannelDesc<float>();
-  cudaTextureDesc how = {};
-  how.readMode = cudaReadModeElementType;
-  return texture_view(memory, how);
+  cudaTextureDesc description = {};
+  description.readMode = cudaReadModeElementType;
+  return texture_view(memory, description);
 }
 // END SOLUTION
 

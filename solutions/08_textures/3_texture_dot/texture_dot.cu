@@ -35,9 +35,9 @@ struct in_linear {
     what.res.linear.devPtr = const_cast<float*>(memory.data());  // a texture does not write
     what.res.linear.sizeInBytes = memory.size_bytes();
     what.res.linear.desc = cudaCreateChannelDesc<float>();
-    cudaTextureDesc how = {};
-    how.readMode = cudaReadModeElementType;
-    return texture_view(what, how);
+    cudaTextureDesc description = {};
+    description.readMode = cudaReadModeElementType;
+    return texture_view(what, description);
     // END SOLUTION
   }
 
@@ -79,13 +79,13 @@ struct in_array {
     cudaResourceDesc what = {};
     what.resType = cudaResourceTypeArray;
     what.res.array.array = array.get();
-    cudaTextureDesc how = {};
-    how.addressMode[0] = cudaAddressModeClamp;
-    how.addressMode[1] = cudaAddressModeClamp;
-    how.filterMode = cudaFilterModePoint;
-    how.readMode = cudaReadModeElementType;
-    how.normalizedCoords = 0;
-    return texture_view(what, how);
+    cudaTextureDesc description = {};
+    description.addressMode[0] = cudaAddressModeClamp;
+    description.addressMode[1] = cudaAddressModeClamp;
+    description.filterMode = cudaFilterModePoint;
+    description.readMode = cudaReadModeElementType;
+    description.normalizedCoords = 0;
+    return texture_view(what, description);
     // END SOLUTION
   }
 
@@ -138,32 +138,32 @@ result dot_of(std::span<const float> a, std::span<const float> b) {
 
 }  // namespace
 
-std::size_t longest(step which) {
+std::size_t longest(step version) {
   // TODO(3): what this device's textures allow: of the two kinds of the step, the one that allows
   //          less. Ask, with the functions of lab/texture.hpp; do not remember a number.
   // BEGIN SOLUTION
   // STUB: throw not_written("longest()", 3);
-  return which == step::linear_linear
+  return version == step::linear_linear
              ? most_texels_in_linear_memory()
              : std::min(most_texels_in_an_array(), most_texels_in_linear_memory());
   // END SOLUTION
 }
 
-result dot(step which, std::span<const float> a, std::span<const float> b) {
+result dot(step version, std::span<const float> a, std::span<const float> b) {
   const std::size_t n = a.size();
   refuse_if(n != b.size(), "texture_dot: a has ", n, " elements and b has ", b.size(),
             "; they must be equally long");
   // TODO(3): refuse what is too long, before anything is allocated, with n and the limit.
   // BEGIN SOLUTION
-  if (n > longest(which))
+  if (n > longest(version))
     throw invalid_input("texture_dot: " + std::to_string(n) + " elements are more than the " +
-                        std::to_string(longest(which)) +
+                        std::to_string(longest(version)) +
                         " that this step's textures can have on this device");
   // END SOLUTION
   if (n == 0) return {};  // there is no texture of nothing
 
   // TODO(5): the other two steps.
-  switch (which) {
+  switch (version) {
     case step::linear_linear:
       return dot_of<in_linear, in_linear>(a, b);
     // BEGIN SOLUTION

@@ -95,13 +95,13 @@ texture_view view_of(const device_buffer<float>& cells) {
   // BEGIN SOLUTION
   // STUB: throw not_written("step texture_1d", 3);
   cudaResourceDesc memory = {};
-  cudaTextureDesc how = {};
+  cudaTextureDesc description = {};
   memory.resType = cudaResourceTypeLinear;
   memory.res.linear.devPtr = const_cast<float*>(cells.data());  // a texture does not write
   memory.res.linear.sizeInBytes = cells.size_bytes();
   memory.res.linear.desc = cudaCreateChannelDesc<float>();
-  how.readMode = cudaReadModeElementType;
-  return texture_view(memory, how);
+  description.readMode = cudaReadModeElementType;
+  return texture_view(memory, description);
   // END SOLUTION
 }
 
@@ -173,19 +173,19 @@ texture_view view_of(const pitched_buffer& cells) {
   // BEGIN SOLUTION
   // STUB: throw not_written("step texture_2d", 4);
   cudaResourceDesc memory = {};
-  cudaTextureDesc how = {};
+  cudaTextureDesc description = {};
   memory.resType = cudaResourceTypePitch2D;
   memory.res.pitch2D.devPtr = cells.data();
   memory.res.pitch2D.width = static_cast<std::size_t>(cells.width());
   memory.res.pitch2D.height = static_cast<std::size_t>(cells.height());
   memory.res.pitch2D.pitchInBytes = cells.pitch_bytes();
   memory.res.pitch2D.desc = cudaCreateChannelDesc<float>();
-  how.addressMode[0] = cudaAddressModeClamp;  // x
-  how.addressMode[1] = cudaAddressModeClamp;  // y
-  how.filterMode = cudaFilterModePoint;
-  how.readMode = cudaReadModeElementType;
-  how.normalizedCoords = 0;
-  return texture_view(memory, how);
+  description.addressMode[0] = cudaAddressModeClamp;  // x
+  description.addressMode[1] = cudaAddressModeClamp;  // y
+  description.filterMode = cudaFilterModePoint;
+  description.readMode = cudaReadModeElementType;
+  description.normalizedCoords = 0;
+  return texture_view(memory, description);
   // END SOLUTION
 }
 
@@ -464,12 +464,12 @@ result simulate_several_steps(const task& what) {
 
 // --- given: what cannot be simulated -------------------------------------------------------------
 
-result simulate(step which, int width, int height, std::span<const float> initial,
+result simulate(step version, int width, int height, std::span<const float> initial,
                 std::span<const float> heaters, int steps) {
   const task what{width, height, initial, heaters, steps};
   require_good(what);
-  require_texture_fits(which, what);
-  switch (which) {
+  require_texture_fits(version, what);
+  switch (version) {
     case step::global_memory:
       return simulate_global_memory(what);
     case step::texture_1d:

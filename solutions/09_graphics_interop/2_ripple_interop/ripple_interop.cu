@@ -139,16 +139,16 @@ frame_callback animate(int width, int height) {
 
 // --- given ---------------------------------------------------------------------------------------
 
-frame_callback animate(step which, int width, int height) {
+frame_callback animate(step version, int width, int height) {
   require_good(width, height);
-  return which == step::through_host ? animate<pond_through_host>(width, height)
-                                     : animate<pond_in_opengl>(width, height);
+  return version == step::through_host ? animate<pond_through_host>(width, height)
+                                       : animate<pond_in_opengl>(width, height);
 }
 
-result frame(step which, int width, int height, int tick) {
+result frame(step version, int width, int height, int tick) {
   require_good(width, height);
   const gl_canvas canvas(width, height);  // where OpenGL draws until the end of this function
-  const float kernel_ms = animate(which, width, height)(tick);
+  const float kernel_ms = animate(version, width, height)(tick);
   return {canvas.read(), kernel_ms};
 }
 

@@ -143,7 +143,7 @@ frame_callback animate(const plate& start, std::span<const uchar4> colours, int 
 
 }  // namespace
 
-frame_callback animate(step which, const plate& start, std::span<const rgba> colours,
+frame_callback animate(step version, const plate& start, std::span<const rgba> colours,
                        int steps_per_frame) {
   require_good(start, colours, steps_per_frame);
   // TODO(3), TODO(4): a function that draws a frame of a plate made here, once, and not in each
@@ -152,8 +152,8 @@ frame_callback animate(step which, const plate& start, std::span<const rgba> col
   // STUB: throw not_written("the animation", 1);
   std::vector<uchar4> palette;
   for (const rgba& c : colours) palette.push_back(make_uchar4(c.r, c.g, c.b, c.a));
-  return which == step::through_host ? animate<view_through_host>(start, palette, steps_per_frame)
-                                     : animate<view_in_opengl>(start, palette, steps_per_frame);
+  return version == step::through_host ? animate<view_through_host>(start, palette, steps_per_frame)
+                                       : animate<view_in_opengl>(start, palette, steps_per_frame);
   // END SOLUTION
 }
 

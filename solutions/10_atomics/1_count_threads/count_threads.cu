@@ -25,8 +25,8 @@ static_assert(sizeof(counter) == sizeof(std::uint64_t));
 // --- who is counted ------------------------------------------------------------------------------
 
 /// Whether the thread in row i and column j of the grid is counted.
-__device__ bool fulfils(condition which, std::size_t i, std::size_t j) {
-  switch (which) {
+__device__ bool fulfils(condition criterion, std::size_t i, std::size_t j) {
+  switch (criterion) {
     case condition::every_thread:
       return true;
     case condition::on_or_below_diagonal:
@@ -40,16 +40,16 @@ __device__ bool fulfils(condition which, std::size_t i, std::size_t j) {
 }
 
 /// Counts in *count, which is 0 before the first thread gets here.
-__global__ void count_those_that_fulfil(condition which, counter* count) {
+__global__ void count_those_that_fulfil(condition criterion, counter* count) {
   const std::size_t i = std::size_t{blockIdx.y} * blockDim.y + threadIdx.y;
   const std::size_t j = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
-  if (fulfils(which, i, j)) atomicAdd(count, 1ULL);
+  if (fulfils(criterion, i, j)) atomicAdd(count, 1ULL);
 }
 // END SOLUTION
 
 }  // namespace
 
-result count(condition which, const shape& grid) {
+result count(condition criterion, const shape& grid) {
   // TODO(2): require_possible() of given.hpp refuses what the contract refuses. Then the counter,
   //          and the launch, in exactly this shape, in a time_kernel(). It may run the kernel
   //          several times, so set the counter to 0 by cudaMemset() in what time_kernel() runs
@@ -63,7 +63,7 @@ result count(condition which, const shape& grid) {
 
   device_buffer<counter> device_count(1);  // not 0: a new buffer is filled with 0xFF bytes
   const float kernel_ms = time_kernel(
-      [&] { count_those_that_fulfil<<<blocks, threads>>>(which, device_count.data()); },
+      [&] { count_those_that_fulfil<<<blocks, threads>>>(criterion, device_count.data()); },
       [&] { CUDA_CHECK(cudaMemset(device_count.data(), 0, device_count.size_bytes())); });
   return {device_count.to_vector().front(), kernel_ms};
   // END SOLUTION

@@ -202,9 +202,9 @@ void launch_lane_copies(const std::uint8_t* bytes, std::size_t n, counter* count
 
 // --- given ---------------------------------------------------------------------------------------
 
-void launch(step which, const std::uint8_t* bytes, std::size_t n, counter* count,
+void launch(step version, const std::uint8_t* bytes, std::size_t n, counter* count,
             unsigned threads) {
-  switch (which) {
+  switch (version) {
     case step::cpu:
       break;  // has no kernel
     case step::global_atomics:
@@ -219,9 +219,9 @@ void launch(step which, const std::uint8_t* bytes, std::size_t n, counter* count
 
 }  // namespace
 
-result count(step which, std::span<const std::uint8_t> bytes, unsigned threads) {
+result count(step version, std::span<const std::uint8_t> bytes, unsigned threads) {
   result out{std::vector<std::uint64_t>(kBins)};
-  if (which == step::cpu) {
+  if (version == step::cpu) {
     const host_timer timer;
     count_on_cpu(bytes, out.count);
     out.kernel_ms = static_cast<float>(timer.milliseconds());
@@ -234,7 +234,7 @@ result count(step which, std::span<const std::uint8_t> bytes, unsigned threads) 
   device_buffer<counter> device_count(kBins);  // not 0: a new buffer is filled with 0xFF bytes
   out.kernel_ms = time_kernel([&] {
     zero(device_count.data());
-    launch(which, device_bytes.data(), bytes.size(), device_count.data(), threads);
+    launch(version, device_bytes.data(), bytes.size(), device_count.data(), threads);
   });
 
   const std::vector<counter> counted = device_count.to_vector();  // waits until the kernel is done

@@ -17,9 +17,9 @@ namespace {
 // --- one cell, many requests ---------------------------------------------------------------------
 
 /// Calls the atomic function; returns what it returns.
-__device__ unsigned call(operation which, unsigned* cell, const request& what) {
+__device__ unsigned call(operation op, unsigned* cell, const request& what) {
   // TODO(1): the other functions. atomic_toolbox.hpp says what each is to do.
-  switch (which) {
+  switch (op) {
     case operation::add:
       return atomicAdd(cell, what.value);
     // BEGIN SOLUTION
@@ -50,10 +50,10 @@ __device__ unsigned call(operation which, unsigned* cell, const request& what) {
   return 0;
 }
 
-__global__ void apply_to_cell(operation which, unsigned* cell, const request* requests,
-                              std::size_t n, unsigned* returned) {
+__global__ void apply_to_cell(operation op, unsigned* cell, const request* requests, std::size_t n,
+                              unsigned* returned) {
   const std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
-  if (i < n) returned[i] = call(which, cell, requests[i]);
+  if (i < n) returned[i] = call(op, cell, requests[i]);
 }
 
 // --- the largest float: there is no atomicMax for it ---------------------------------------------
@@ -130,7 +130,7 @@ void add_on_host(unsigned* counter, unsigned times, unsigned amount) {
 
 // --- the host's part -----------------------------------------------------------------------------
 
-outcome apply(operation which, std::uint32_t start, std::span<const request> requests) {
+outcome apply(operation op, std::uint32_t start, std::span<const request> requests) {
   outcome out;
   out.left = start;
   if (requests.empty()) return out;
@@ -142,7 +142,7 @@ outcome apply(operation which, std::uint32_t start, std::span<const request> req
     // BEGIN SOLUTION
     // STUB: throw not_written("calling the atomic functions", 1);
     apply_to_cell<<<blocks_for(requests.size()), kThreads>>>(
-        which, cell.data(), device_requests.data(), requests.size(), returned.data());
+        op, cell.data(), device_requests.data(), requests.size(), returned.data());
     // END SOLUTION
   });
   out.returned = returned.to_vector();

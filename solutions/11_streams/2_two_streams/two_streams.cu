@@ -73,19 +73,19 @@ void breadth_first(cudaStream_t stream0, cudaStream_t stream1, host_arrays& host
 
 }  // namespace
 
-result process(step which, std::span<const int> a, std::span<const int> b, std::size_t chunk) {
+result process(step version, std::span<const int> a, std::span<const int> b, std::size_t chunk) {
   // TODO(4): host_part_of_process() of given.hpp checks, allocates, and starts the clock in stream
   //          0. Then it calls a lambda of yours, (work& all, std::size_t chunk), which queues the
   //          work of the two steps; afterwards it stops the clock in stream 0, and waits for that
   //          one alone. Invariant: nothing in stream 1 begins before the clock, and nothing of it
   //          is unfinished when the clock stops.
   // BEGIN SOLUTION
-  // STUB: if (which == step::depth_first) throw not_written("step depth_first", 1);  // 1, 2 and 4
-  // STUB: if (which == step::breadth_first) throw not_written("step breadth_first", 3);
-  // STUB: return host_part_of_process(which, a, b, chunk, [](work&, std::size_t) {});
-  return host_part_of_process(which, a, b, chunk, [&](work& all, std::size_t size) {
+  // STUB: if (version == step::depth_first) throw not_written("step depth_first", 1);  // 1, 2, 4
+  // STUB: if (version == step::breadth_first) throw not_written("step breadth_first", 3);
+  // STUB: return host_part_of_process(version, a, b, chunk, [](work&, std::size_t) {});
+  return host_part_of_process(version, a, b, chunk, [&](work& all, std::size_t size) {
     let_wait(all.stream1, all.stream0, all.begun);  // nothing begins before the clock
-    const auto run = which == step::depth_first ? depth_first : breadth_first;
+    const auto run = version == step::depth_first ? depth_first : breadth_first;
     run(all.stream0, all.stream1, all.host, all.memory0, all.memory1, size);
     let_wait(all.stream0, all.stream1, all.done);
   });

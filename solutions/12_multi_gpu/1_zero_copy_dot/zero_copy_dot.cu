@@ -206,10 +206,10 @@ result staged(std::span<const float> a, std::span<const float> b) {
 
 }  // namespace
 
-result dot(step which, std::span<const float> a, std::span<const float> b) {
+result dot(step version, std::span<const float> a, std::span<const float> b) {
   require_good(a, b);
   if (a.empty()) return {};  // a grid of no blocks would be an error
-  switch (which) {
+  switch (version) {
     case step::copies:
       return copies(a, b);
     case step::zero_copy:

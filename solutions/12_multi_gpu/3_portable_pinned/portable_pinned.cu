@@ -59,9 +59,9 @@ namespace {
 //          cudaPointerGetAttributes, and a comparison of the two pointers.
 // BEGIN SOLUTION
 /// The flags of memory that kernels can reach, pinned for those who need it.
-unsigned flags_of(pinning how) {
-  return how == pinning::all_devices ? cudaHostAllocMapped | cudaHostAllocPortable
-                                     : cudaHostAllocMapped;
+unsigned flags_of(pinning mode) {
+  return mode == pinning::all_devices ? cudaHostAllocMapped | cudaHostAllocPortable
+                                      : cudaHostAllocMapped;
 }
 
 /// What the current device says of the memory: the flags, and the two bools.
@@ -160,13 +160,13 @@ void copies(job& all, std::list<device_part>& memory, host_timer& total) {
 
 }  // namespace
 
-result dot(step which, pinning how, std::span<const float> a, std::span<const float> b,
+result dot(step version, pinning mode, std::span<const float> a, std::span<const float> b,
            int devices) {
   // TODO(5): refuse what the contract refuses. Then parts_of() the vectors, a, b and room for all
   //          sums in pinned memory, a and b write-combined as well, the step, and the sum of all
   //          sums in double. The current device is the same afterwards: keep_current_device.
   // BEGIN SOLUTION
-  // STUB: if (which == step::zero_copy) throw not_written("step zero_copy", 1);
+  // STUB: if (version == step::zero_copy) throw not_written("step zero_copy", 1);
   // STUB: throw not_written("step copies", 4);
   const std::size_t n = a.size();
   refuse_if(n != b.size(), "portable_pinned: a has ", n, " elements and b has ", b.size(),
@@ -181,7 +181,7 @@ result dot(step which, pinning how, std::span<const float> a, std::span<const fl
   std::vector<part> parts = parts_of(n, workers);
   const std::size_t blocks = parts.back().first_sum + parts.back().blocks;
   // The host only ever writes a and b, and reads the sums: write-combined memory skips its caches.
-  const unsigned flags = flags_of(how);
+  const unsigned flags = flags_of(mode);
   job all{.parts = std::move(parts),
           .a{n, flags | cudaHostAllocWriteCombined},
           .b{n, flags | cudaHostAllocWriteCombined},
@@ -194,7 +194,7 @@ result dot(step which, pinning how, std::span<const float> a, std::span<const fl
 
   host_timer total;
   std::list<device_part> memory;  // frees itself after the sum is there
-  if (which == step::zero_copy)
+  if (version == step::zero_copy)
     zero_copy(all);
   else
     copies(all, memory, total);

@@ -41,7 +41,7 @@ void multiply_transposed(cublasHandle_t handle, float alpha, device_matrix a, co
 
 }  // namespace
 
-result multiply(step which, float alpha, row_major a, std::span<const float> x, float beta,
+result multiply(step version, float alpha, row_major a, std::span<const float> x, float beta,
                 std::span<const float> y) {
   // TODO(3): checked() of given.hpp refuses a bad matrix; require_length() is for x and y. Without
   //          elements BLAS would leave y as it was, so the host scales it then. Else A, x and y on
@@ -49,11 +49,11 @@ result multiply(step which, float alpha, row_major a, std::span<const float> x, 
   //          the device is its second argument: with beta, a second call would go on from the
   //          result of the first.
   // BEGIN SOLUTION
-  // STUB: if (which == step::normal) throw not_written("step normal", 1);
+  // STUB: if (version == step::normal) throw not_written("step normal", 1);
   // STUB: throw not_written("step transposed", 2);
   device_matrix matrix = checked(a);
-  require_length("x", x.size(), which == step::normal ? a.cols : a.rows);
-  require_length("y", y.size(), which == step::normal ? a.rows : a.cols);
+  require_length("x", x.size(), version == step::normal ? a.cols : a.rows);
+  require_length("y", y.size(), version == step::normal ? a.rows : a.cols);
 
   result out{std::vector<float>(y.begin(), y.end())};
   if (x.empty() || y.empty()) {  // BLAS would leave y as it was, whatever beta is
@@ -67,7 +67,7 @@ result multiply(step which, float alpha, row_major a, std::span<const float> x, 
 
   out.kernel_ms = time_kernel(
       [&] {
-        if (which == step::normal)
+        if (version == step::normal)
           multiply_normal(handle, alpha, matrix, device_x.data(), beta, device_y.data());
         else
           multiply_transposed(handle, alpha, matrix, device_x.data(), beta, device_y.data());

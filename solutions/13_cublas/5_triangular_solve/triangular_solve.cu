@@ -34,8 +34,8 @@ std::optional<int> first_zero_on_the_diagonal(const linear_system& s) {
   // STUB: throw not_written("the look at the diagonal", 1);
   const auto lda = static_cast<std::size_t>(s.lda);
   for (int i = 0; i < s.n; ++i) {
-    const auto place = static_cast<std::size_t>(i);
-    if (s.a[place * lda + place] == 0) return i;
+    const auto index = static_cast<std::size_t>(i);
+    if (s.a[index * lda + index] == 0) return i;
   }
   return std::nullopt;
   // END SOLUTION
@@ -71,9 +71,9 @@ void refuse_what_cublas_cannot_see(const linear_system& s, bool trust_diagonal) 
 
 // --- what CUDA and cuBLAS report, if you ask -----------------------------------------------------
 
-result solve_on_device(step which, const linear_system& s, const circumstances& where) {
+result solve_on_device(step version, const linear_system& s, const circumstances& where) {
   const cublasFillMode_t triangle =
-      which == step::lower ? CUBLAS_FILL_MODE_LOWER : CUBLAS_FILL_MODE_UPPER;
+      version == step::lower ? CUBLAS_FILL_MODE_LOWER : CUBLAS_FILL_MODE_UPPER;
   // TODO(3): all of this is right as long as nothing fails. Check every call that returns
   //          something. Then look for what is left behind if the third of them throws: give
   //          everything that has to be given back an owner.
@@ -107,10 +107,10 @@ result solve_on_device(step which, const linear_system& s, const circumstances& 
 
 }  // namespace
 
-result solve(step which, const linear_system& system, const circumstances& where) {
+result solve(step version, const linear_system& system, const circumstances& where) {
   refuse_what_cublas_cannot_see(system, where.trust_diagonal);
   if (system.n == 0) return {std::vector<double>(system.b.begin(), system.b.end())};
-  return solve_on_device(which, system, where);
+  return solve_on_device(version, system, where);
 }
 
 }  // namespace lab::triangular_solve

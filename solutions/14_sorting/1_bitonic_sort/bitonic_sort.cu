@@ -19,16 +19,16 @@ namespace {
 // the bits L - 1, L - 2, … 0: a comparator of the stage `bit` joins the elements at two places that
 // differ in this bit alone. The one with a 0 there is its left end.
 
-/// Whether the run of 2^level elements around this place falls. `place` counts from the first
+/// Whether the run of 2^level elements around this position falls. `position` counts from the first
 /// element of all arrays; its lower 32 bits are enough.
-__device__ bool falls(const arrays_on_device& data, unsigned place, unsigned level) {
+__device__ bool falls(const arrays_on_device& data, unsigned position, unsigned level) {
   // TODO(1): Runs rise and fall in turn, so that two neighbours are a bitonic sequence for the next
   //          level; the last level, where a run is a whole array, goes as the caller asked, in
   //          every array. (What is bit `level` of a place within its array, in the last level?)
   // BEGIN SOLUTION
   // STUB: return false;
-  const unsigned place_in_array = place & (data.length - 1);
-  const bool second_of_two = (place_in_array & (1U << level)) != 0;  // never in the last level
+  const unsigned index_in_array = position & (data.length - 1);
+  const bool second_of_two = (index_in_array & (1U << level)) != 0;  // never in the last level
   return second_of_two != data.descending;
   // END SOLUTION
 }
@@ -163,19 +163,19 @@ __device__ void stages_in_registers(held& mine, unsigned first, const Falls& fal
 }
 
 /// The levels 1 to kBits, but none above `last`, among 16 neighbours, of which the first is at
-/// `place`. No other level has its comparators and its directions within 16 elements.
-__device__ void first_levels(held& mine, const arrays_on_device& data, unsigned place,
+/// `position`. No other level has its comparators and its directions within 16 elements.
+__device__ void first_levels(held& mine, const arrays_on_device& data, unsigned position,
                              unsigned last) {
-  // TODO(7, bonus): an unrolled loop over the levels. Element i is at place + i.
+  // TODO(7, bonus): an unrolled loop over the levels. Element i is at position + i.
   // BEGIN SOLUTION
   // STUB: // Replace these lines.
-  // STUB: const auto falls_at = [&](unsigned i) { return falls(data, place + i, last); };
+  // STUB: const auto falls_at = [&](unsigned i) { return falls(data, position + i, last); };
   // STUB: stages_in_registers(mine, 0, falls_at);
 #pragma unroll
   for (unsigned level = 1; level <= kBits; ++level)
     if (level <= last)
       stages_in_registers(mine, level - 1,
-                          [&](unsigned i) { return falls(data, place + i, level); });
+                          [&](unsigned i) { return falls(data, position + i, level); });
   // END SOLUTION
 }
 
@@ -191,7 +191,7 @@ __device__ void stages_in_tile(wide_tile& tile, const arrays_on_device& data, st
                                unsigned level, unsigned left) {
   // TODO(8, bonus): groups of four stages: the highest four that are left, the next four, …; the
   //          last group may have fewer. For the group whose lowest bit is `low`, the thread's first
-  //          place is with_zeros(threadIdx.x, low, kBits), and its element i is i * 2^low further
+  //          position is with_zeros(threadIdx.x, low, kBits), its element i is i * 2^low further
   //          on: taken(), stages_of_one_direction(), put(). One barrier per group, also before the
   //          first. Threads without elements sort garbage, which is never stored: no guard.
   // BEGIN SOLUTION
@@ -202,12 +202,12 @@ __device__ void stages_in_tile(wide_tile& tile, const arrays_on_device& data, st
   // STUB: put<kPairs>(mine, tile, 0, 0);
   while (left > 0) {
     const unsigned low = left > kBits ? left - kBits : 0;
-    const unsigned place = with_zeros(threadIdx.x, low, kBits);
+    const unsigned position = with_zeros(threadIdx.x, low, kBits);
     __syncthreads();  // the group before is complete (at first: the tile)
-    held mine = taken<kPairs>(tile, place, low);
+    held mine = taken<kPairs>(tile, position, low);
     stages_of_one_direction(mine, left - low - 1,
-                            falls(data, static_cast<unsigned>(begin) + place, level));
-    put<kPairs>(mine, tile, place, low);
+                            falls(data, static_cast<unsigned>(begin) + position, level));
+    put<kPairs>(mine, tile, position, low);
     left = low;
   }
   // END SOLUTION
@@ -227,10 +227,10 @@ __global__ void __launch_bounds__(kWideThreads, 2)
   // BEGIN SOLUTION
   // STUB: stages_in_tile<kPairs>(tile, data, begin, last, last);
   __syncthreads();  // the tile is complete
-  const unsigned place = threadIdx.x * kHeld;
-  held mine = taken<kPairs>(tile, place, 0);
-  first_levels(mine, data, static_cast<unsigned>(begin) + place, last);
-  put<kPairs>(mine, tile, place, 0);
+  const unsigned position = threadIdx.x * kHeld;
+  held mine = taken<kPairs>(tile, position, 0);
+  first_levels(mine, data, static_cast<unsigned>(begin) + position, last);
+  put<kPairs>(mine, tile, position, 0);
   for (unsigned level = kBits + 1; level <= last; ++level)
     stages_in_tile<kPairs>(tile, data, begin, level, level);
   __syncthreads();  // the last group is complete
@@ -244,16 +244,16 @@ __global__ void __launch_bounds__(kWideThreads)
     merge_wide_tiles(arrays_on_device data, unsigned level, unsigned left) {
   __shared__ wide_tile tile;
   const std::size_t begin = std::size_t{blockIdx.x} * kWide;
-  // TODO(10, bonus): the first group takes its elements straight from global memory, begin + place
-  //          and so on, and puts them into the tile. The others are in stages_in_tile().
+  // TODO(10, bonus): the first group takes its elements straight from global memory, begin +
+  //          position and so on, and puts them into the tile. The others are in stages_in_tile().
   // BEGIN SOLUTION
   // STUB: stages_in_tile<kPairs>(tile, data, begin, level, left);
   const unsigned low = left - kBits;
-  const unsigned place = with_zeros(threadIdx.x, low, kBits);
-  held mine = taken<kPairs>(data, begin + place, low);
+  const unsigned position = with_zeros(threadIdx.x, low, kBits);
+  held mine = taken<kPairs>(data, begin + position, low);
   stages_of_one_direction(mine, kBits - 1,
-                          falls(data, static_cast<unsigned>(begin) + place, level));
-  put<kPairs>(mine, tile, place, low);
+                          falls(data, static_cast<unsigned>(begin) + position, level));
+  put<kPairs>(mine, tile, position, low);
   stages_in_tile<kPairs>(tile, data, begin, level, low);
   __syncthreads();  // the last group is complete
   // END SOLUTION
@@ -269,10 +269,10 @@ __global__ void __launch_bounds__(kWideThreads)
   // TODO(11, bonus): 16 elements of global memory, and back there.
   // BEGIN SOLUTION
   const std::size_t thread = std::size_t{blockIdx.x} * kWideThreads + threadIdx.x;
-  const std::size_t place = with_zeros(thread, low, kBits);
-  held mine = taken<kPairs>(data, place, low);
-  stages_of_one_direction(mine, kBits - 1, falls(data, static_cast<unsigned>(place), level));
-  put<kPairs>(mine, data, place, low);
+  const std::size_t position = with_zeros(thread, low, kBits);
+  held mine = taken<kPairs>(data, position, low);
+  stages_of_one_direction(mine, kBits - 1, falls(data, static_cast<unsigned>(position), level));
+  put<kPairs>(mine, data, position, low);
   // END SOLUTION
 }
 
@@ -304,11 +304,11 @@ unsigned sort_in_registers(const arrays_on_device& data, unsigned levels) {
 
 }  // namespace
 
-result sort(step which, std::span<const std::uint32_t> keys, std::span<const std::uint32_t> values,
-            batch arrays, direction way) {
+result sort(step version, std::span<const std::uint32_t> keys,
+            std::span<const std::uint32_t> values, batch arrays, direction way) {
   const auto in_registers = values.empty() ? sort_in_registers<false> : sort_in_registers<true>;
-  return host_part_of_sort(which == step::shared_tiles ? sort_in_shared_tiles : in_registers, keys,
-                           values, arrays, way);
+  return host_part_of_sort(version == step::shared_tiles ? sort_in_shared_tiles : in_registers,
+                           keys, values, arrays, way);
 }
 
 }  // namespace lab::bitonic_sort

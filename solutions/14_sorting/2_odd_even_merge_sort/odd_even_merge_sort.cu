@@ -231,23 +231,23 @@ __global__ void __launch_bounds__(kThreads) column_stages(arrays_on_device data,
   const std::size_t run = std::size_t{blockIdx.x} >> run_bits;
   const std::size_t tile = blockIdx.x & ((std::size_t{1} << run_bits) - 1);
   const std::size_t begin = (run << level) + (tile << width_bits);
-  const auto place = [&](unsigned i) {  // of the tile's element i in global memory
+  const auto position = [&](unsigned i) {  // of the tile's element i in global memory
     const unsigned row = i >> width_bits, column = i & ((1U << width_bits) - 1);
     return begin + (std::size_t{row} << kRowBits) + column;
   };
 #pragma unroll
   for (unsigned round = 0; round < kWide / kThreads; ++round) {
     const unsigned i = round * kThreads + threadIdx.x;
-    keys[in_bank(i)] = data.keys[place(i)];
-    values[in_bank(i)] = pairs ? data.values[place(i)] : 0;
+    keys[in_bank(i)] = data.keys[position(i)];
+    values[in_bank(i)] = pairs ? data.values[position(i)] : 0;
   }
   stages_in_tile(keys, values, kWideBits, kWideBits, width_bits, data.descending);
   __syncthreads();  // the last stage is complete
 #pragma unroll
   for (unsigned round = 0; round < kWide / kThreads; ++round) {
     const unsigned i = round * kThreads + threadIdx.x;
-    data.keys[place(i)] = keys[in_bank(i)];
-    if (pairs) data.values[place(i)] = values[in_bank(i)];
+    data.keys[position(i)] = keys[in_bank(i)];
+    if (pairs) data.values[position(i)] = values[in_bank(i)];
   }
   // END SOLUTION
 }
@@ -335,15 +335,15 @@ unsigned sort_in_columns_and_windows(arrays_on_device& data, arrays_on_device& s
 
 // --- given ---------------------------------------------------------------------------------------
 
-result sort(step which, std::span<const std::uint32_t> keys, std::span<const std::uint32_t> values,
-            batch arrays, direction way) {
+result sort(step version, std::span<const std::uint32_t> keys,
+            std::span<const std::uint32_t> values, batch arrays, direction way) {
   require_network_input("odd_even_merge_sort", keys, values, arrays);
   result out{{{keys.begin(), keys.end()}, {values.begin(), values.end()}}};
   const auto levels = static_cast<unsigned>(std::countr_zero(arrays.length));
   if (keys.empty() || levels == 0) return out;  // an array of one element is sorted
 
   device_buffer<unsigned> device_keys(keys.size()), device_values(values.size());
-  const bool two_copies = which == step::columns_and_windows && levels > kWideBits;
+  const bool two_copies = version == step::columns_and_windows && levels > kWideBits;
   device_buffer<unsigned> spare_keys(two_copies ? keys.size() : 0);
   device_buffer<unsigned> spare_values(two_copies ? values.size() : 0);
   const bool descending = way == direction::descending;
@@ -351,7 +351,7 @@ result sort(step which, std::span<const std::uint32_t> keys, std::span<const std
 
   out.kernel_ms = time_kernel(
       [&] {
-        out.launches = which == step::shared_tiles
+        out.launches = version == step::shared_tiles
                            ? sort_in_shared_tiles(data, levels)
                            : sort_in_columns_and_windows(data, spare, levels);
       },

@@ -249,7 +249,7 @@ __device__ unsigned order_tile(const pass<Key>& job, tile_of_thread<Key>& mine, 
     const unsigned digit = digit_of(mine.key[j], job.first_bit);
     const unsigned same = lanes_with(digit, masks);
     const unsigned first = position[digit];
-    mine.set_place(j, first + static_cast<unsigned>(__popc(same & lanes_below)));
+    mine.set_rank(j, first + static_cast<unsigned>(__popc(same & lanes_below)));
     __syncwarp();                     // all lanes have read
     if ((same & lanes_below) == 0) {  // the first of them writes for all
       position[digit] = first + static_cast<unsigned>(__popc(same));
@@ -259,7 +259,7 @@ __device__ unsigned order_tile(const pass<Key>& job, tile_of_thread<Key>& mine, 
   }
   __syncthreads();  // all warps are done with the masks, which are where the keys will be
 #pragma unroll
-  for (unsigned j = 0; j < kItems; ++j) memory.keys[mine.place(j)] = mine.key[j];
+  for (unsigned j = 0; j < kItems; ++j) memory.keys[mine.rank(j)] = mine.key[j];
   return start;
   // END SOLUTION
 }
@@ -290,7 +290,7 @@ __device__ void leave_tile(const pass<Key>& job, const tile_of_thread<Key>& mine
     mine.load(value, job.values, 0U);
     __syncthreads();  // all keys have left
 #pragma unroll
-    for (unsigned j = 0; j < kItems; ++j) memory.values[mine.place(j)] = value[j];
+    for (unsigned j = 0; j < kItems; ++j) memory.values[mine.rank(j)] = value[j];
     __syncthreads();  // the values are sorted
 #pragma unroll
     for (unsigned j = 0; j < kItems; ++j) {
@@ -476,13 +476,13 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
   if (has_digit && tile > 0) publish(word, pack(number, known::aggregate, in_tile));
   const unsigned start = order_tile(job, mine, in_tile, memory);
 
-  tile_word place = 0, all = 0;
+  tile_word rank = 0, all = 0;
   if (tile == 0)
-    place = sum_before(has_digit ? totals[threadIdx.x] : 0, of_warps, all);
+    rank = sum_before(has_digit ? totals[threadIdx.x] : 0, of_warps, all);
   else if (has_digit)
-    place = look_back(words, tile, number);
-  if (has_digit) publish(word, pack(number, known::prefix, place + in_tile));
-  leave_tile<Key, kPairs>(job, mine, place - start, memory);
+    rank = look_back(words, tile, number);
+  if (has_digit) publish(word, pack(number, known::prefix, rank + in_tile));
+  leave_tile<Key, kPairs>(job, mine, rank - start, memory);
   // END SOLUTION
 }
 
@@ -550,11 +550,11 @@ result<Key> by_hand(std::span<const Key> keys, std::span<const std::uint32_t> va
 }
 
 template <class Key>
-result<Key> sort_keys(step which, std::span<const Key> keys,
+result<Key> sort_keys(step version, std::span<const Key> keys,
                       std::span<const std::uint32_t> values) {
   require_sensible(keys, values);
-  if (which == step::thrust) return with_thrust(keys, values);
-  if (which == step::digits)
+  if (version == step::thrust) return with_thrust(keys, values);
+  if (version == step::digits)
     return by_hand(keys, values, [](on_device<Key>& data) { sort_by_all_digits(data); });
   allow_memory<Key>(sweep<Key, false>);
   allow_memory<Key>(sweep<Key, true>);
@@ -564,16 +564,17 @@ result<Key> sort_keys(step which, std::span<const Key> keys,
 
 }  // namespace
 
-result<std::uint32_t> sort(step which, std::span<const std::uint32_t> keys,
+result<std::uint32_t> sort(step version, std::span<const std::uint32_t> keys,
                            std::span<const std::uint32_t> values) {
-  return sort_keys(which, keys, values);
+  return sort_keys(version, keys, values);
 }
-result<std::int32_t> sort(step which, std::span<const std::int32_t> keys,
+result<std::int32_t> sort(step version, std::span<const std::int32_t> keys,
                           std::span<const std::uint32_t> values) {
-  return sort_keys(which, keys, values);
+  return sort_keys(version, keys, values);
 }
-result<float> sort(step which, std::span<const float> keys, std::span<const std::uint32_t> values) {
-  return sort_keys(which, keys, values);
+result<float> sort(step version, std::span<const float> keys,
+                   std::span<const std::uint32_t> values) {
+  return sort_keys(version, keys, values);
 }
 
 result<std::uint32_t> sort_by_digit(std::span<const std::uint32_t> keys,

@@ -55,11 +55,11 @@ void sort_by_radix(on_device data, unsigned long long* wide) {
 }
 
 /// Sorts what is in the workspace, and does not wait for it.
-void sort(method how, workspace& work) {
+void sort(method algorithm, workspace& work) {
   const on_device data{work.keys.data(), work.values.data(), work.keys.size(), work.length};
-  if (how == method::radix)
+  if (algorithm == method::radix)
     sort_by_radix(data, work.wide.data());
-  else if (how == method::bitonic)
+  else if (algorithm == method::bitonic)
     sort_by_network<method::bitonic>(data);
   else
     sort_by_network<method::odd_even>(data);
@@ -72,12 +72,12 @@ void sort(method how, workspace& work) {
 // --- the study -----------------------------------------------------------------------------------
 
 /// The time of one sort of the problem, in milliseconds.
-float time_sample(const problem& what, method how, workspace& work) {
+float time_sample(const problem& what, method algorithm, workspace& work) {
   work.keys.copy_from(what.input.keys);
   work.values.copy_from(what.input.values);
   event_timer timer;
   timer.start();
-  sort(how, work);
+  sort(algorithm, work);
   timer.stop();
   return timer.milliseconds();
 }
@@ -88,14 +88,14 @@ float time_sample(const problem& what, method how, workspace& work) {
 // BEGIN SOLUTION
 /// Sorts once, and throws wrong_order unless the keys are those of the problem and check_sorted()
 /// finds every value with its key.
-void verify(const problem& what, method how, workspace& work) {
-  time_sample(what, how, work);
+void verify(const problem& what, method algorithm, workspace& work) {
+  time_sample(what, algorithm, work);
   const key_values sorted{work.keys.to_vector(), work.values.to_vector()};
   comparison result = compare_exact(sorted.keys, what.sorted_keys);
   if (result) result = check_sorted(sorted, what.input, what.arrays);
   if (!result)
-    throw wrong_order("sorting_study: method " + std::to_string(static_cast<int>(how)) + ", " +
-                      std::to_string(what.arrays.count) + " arrays of " +
+    throw wrong_order("sorting_study: method " + std::to_string(static_cast<int>(algorithm)) +
+                      ", " + std::to_string(what.arrays.count) + " arrays of " +
                       std::to_string(what.arrays.length) + ": " + result.message);
 }
 // END SOLUTION
@@ -104,13 +104,14 @@ void verify(const problem& what, method how, workspace& work) {
 //          the rate, for which sorting_study.hpp has the formula.
 // BEGIN SOLUTION
 /// Measures one problem with one method.
-row measure(const problem& what, method how, unsigned samples) {
+row measure(const problem& what, method algorithm, unsigned samples) {
   row out;
-  out.how = how;
+  out.algorithm = algorithm;
   out.arrays = what.arrays;
   workspace work(what);
-  verify(what, how, work);
-  for (unsigned i = 0; i < samples; ++i) out.sample_ms.push_back(time_sample(what, how, work));
+  verify(what, algorithm, work);
+  for (unsigned i = 0; i < samples; ++i)
+    out.sample_ms.push_back(time_sample(what, algorithm, work));
   out.ms = summarize(out.sample_ms).median_ms;
   out.rate = static_cast<double>(what.arrays.count * what.arrays.length) / (out.ms * 1e3);
   return out;
@@ -136,7 +137,7 @@ std::vector<row> study(std::span<const problem> problems, std::span<const method
   }
   std::vector<row> rows;
   for (const problem& each : problems)
-    for (const method how : methods) rows.push_back(measure(each, how, samples));
+    for (const method algorithm : methods) rows.push_back(measure(each, algorithm, samples));
   return rows;
   // END SOLUTION
 } catch (const thrust::system_error& error) {  // what Thrust makes of a CUDA error

@@ -176,15 +176,15 @@ result build_lock_free(std::span<const std::uint32_t> keys, std::span<const std:
 
 // --- given ---------------------------------------------------------------------------------------
 
-result build(step which, std::span<const std::uint32_t> keys, std::span<const std::uint32_t> values,
-             std::size_t buckets) {
+result build(step version, std::span<const std::uint32_t> keys,
+             std::span<const std::uint32_t> values, std::size_t buckets) {
   refuse_if(keys.size() != values.size(), "hash_table_gpu: the numbers of keys (", keys.size(),
             ") and of values (", values.size(), ") differ; each key needs one value");
   refuse_if(buckets == 0, "hash_table_gpu: a table needs at least one bucket");
   refuse_if(keys.size() > kEnd || buckets > kEnd, "hash_table_gpu: at most ", kEnd,
             " keys and as many buckets are possible");
-  return which == step::locks ? build_with_locks(keys, values, buckets)
-                              : build_lock_free(keys, values, buckets);
+  return version == step::locks ? build_with_locks(keys, values, buckets)
+                                : build_lock_free(keys, values, buckets);
 }
 
 }  // namespace lab::hash_table_gpu

@@ -64,9 +64,9 @@ __device__ hit<Slot> search(Slot* table, unsigned windows, Number key) {
   hit<Slot> found;
   // TODO(3): probe until you look() at the key, or at something that says it is not there.
   // BEGIN SOLUTION
-  probe(key, windows, [&](std::size_t place) {
-    const auto seen = table[place].look();
-    if (seen.key == key) found = {&table[place], seen.value};
+  probe(key, windows, [&](std::size_t position) {
+    const auto seen = table[position].look();
+    if (seen.key == key) found = {&table[position], seen.value};
     return seen.key == key || seen.key == kNothing<Number>;
   });
   // END SOLUTION
@@ -82,7 +82,7 @@ __global__ void insert_all(const Number* keys, const Number* values, std::size_t
   const std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
   if (i < n) {
     const Number key = keys[i], value = values[i];
-    const auto enter = [&](std::size_t place) { return table[place].enter(key, value); };
+    const auto enter = [&](std::size_t position) { return table[position].enter(key, value); };
     if (!probe(key, windows, enter)) atomicAdd(without_slot, 1ULL);
   }
   // END SOLUTION
@@ -192,9 +192,9 @@ applied apply(std::size_t slots, std::span<const batch> batches) {
 
 }  // namespace
 
-applied apply_batches(step which, std::size_t slots, std::span<const batch> batches) {
-  refuse_wrong(which, slots, batches);
-  return which == step::packed ? apply<packed>(slots, batches) : apply<wide>(slots, batches);
+applied apply_batches(step version, std::size_t slots, std::span<const batch> batches) {
+  refuse_wrong(version, slots, batches);
+  return version == step::packed ? apply<packed>(slots, batches) : apply<wide>(slots, batches);
 }
 
 }  // namespace lab::open_addressing

@@ -128,27 +128,27 @@ void launch(const job& j) {
   // END SOLUTION
 }
 
-void launch(step which, const job& j) {
+void launch(step version, const job& j) {
   // Remove the line of a step when it is written.
   // BEGIN SOLUTION
-  // STUB: if (which == step::shuffle_down) throw not_written("step shuffle_down", 1);  // 1 to 3
-  // STUB: if (which == step::butterfly) throw not_written("step butterfly", 4);
-  // STUB: if (which == step::reduce_sync) throw not_written("step reduce_sync", 5);
+  // STUB: if (version == step::shuffle_down) throw not_written("step shuffle_down", 1);  // 1 to 3
+  // STUB: if (version == step::butterfly) throw not_written("step butterfly", 4);
+  // STUB: if (version == step::reduce_sync) throw not_written("step reduce_sync", 5);
   // END SOLUTION
-  if (which == step::shuffle_down) launch<step::shuffle_down>(j);
-  if (which == step::butterfly) launch<step::butterfly>(j);
-  if (which == step::reduce_sync) launch<step::reduce_sync>(j);
+  if (version == step::shuffle_down) launch<step::shuffle_down>(j);
+  if (version == step::butterfly) launch<step::butterfly>(j);
+  if (version == step::reduce_sync) launch<step::reduce_sync>(j);
 }
 
 }  // namespace
 
-std::vector<std::uint32_t> warp_sums(step which, std::span<const std::uint32_t> values,
+std::vector<std::uint32_t> warp_sums(step version, std::span<const std::uint32_t> values,
                                      unsigned threads) {
-  return host_part_of_warp_sums([=](const job& j) { launch(which, j); }, values, threads);
+  return host_part_of_warp_sums([=](const job& j) { launch(version, j); }, values, threads);
 }
 
-result sum(step which, std::span<const std::uint32_t> values, unsigned threads) {
-  return host_part_of_sum([=](const job& j) { launch(which, j); }, values, threads);
+result sum(step version, std::span<const std::uint32_t> values, unsigned threads) {
+  return host_part_of_sum([=](const job& j) { launch(version, j); }, values, threads);
 }
 
 }  // namespace lab::warp_sum

@@ -89,28 +89,28 @@ __global__ void add_as_they_come(matrix m) {
 
 // BEGIN SOLUTION
 template <unsigned kTile>
-void launch(step which, unsigned blocks, const matrix& m) {
-  if (which == step::tiles) one_sum_a_tile<step::tiles, kTile><<<blocks, kThreads>>>(m);
-  if (which == step::reduce) one_sum_a_tile<step::reduce, kTile><<<blocks, kThreads>>>(m);
-  if (which == step::coalesced) add_as_they_come<kTile><<<blocks, kThreads>>>(m);
+void launch(step version, unsigned blocks, const matrix& m) {
+  if (version == step::tiles) one_sum_a_tile<step::tiles, kTile><<<blocks, kThreads>>>(m);
+  if (version == step::reduce) one_sum_a_tile<step::reduce, kTile><<<blocks, kThreads>>>(m);
+  if (version == step::coalesced) add_as_they_come<kTile><<<blocks, kThreads>>>(m);
 }
 // END SOLUTION
 
 }  // namespace
 
-result sum_rows(step which, std::span<const std::uint32_t> values, std::size_t length,
+result sum_rows(step version, std::span<const std::uint32_t> values, std::size_t length,
                 std::uint32_t limit, unsigned tile) {
   // TODO(4): host_part() of given.hpp checks, allocates and copies. It calls a lambda of yours,
   //          (auto size, unsigned blocks, const matrix& m), for the launch: blocks of kThreads
   //          threads, in tiles of size.value, a constant that may be a template argument.
   // BEGIN SOLUTION
-  // STUB: if (which == step::tiles) throw not_written("step tiles", 1);  // 1, 2 and 4
-  // STUB: if (which == step::reduce) throw not_written("step reduce", 1);
+  // STUB: if (version == step::tiles) throw not_written("step tiles", 1);  // 1, 2 and 4
+  // STUB: if (version == step::reduce) throw not_written("step reduce", 1);
   // STUB: throw not_written("step coalesced", 3);
   const auto kernel = [=](auto size, unsigned blocks, const matrix& m) {
-    launch<size.value>(which, blocks, m);
+    launch<size.value>(version, blocks, m);
   };
-  return host_part(which, kernel, values, length, limit, tile);
+  return host_part(version, kernel, values, length, limit, tile);
   // END SOLUTION
 }
 

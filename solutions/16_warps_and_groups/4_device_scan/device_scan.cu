@@ -243,20 +243,20 @@ void vectorized(const job& array, unsigned tiles, unsigned threads, tile_word* w
 
 // --- given: the host's part ----------------------------------------------------------------------
 
-result scan(step which, kind what, std::span<const std::uint32_t> values, unsigned threads,
+result scan(step version, kind what, std::span<const std::uint32_t> values, unsigned threads,
             unsigned late) {
-  const unsigned tiles = tiles_of(which, values.size(), threads);
+  const unsigned tiles = tiles_of(version, values.size(), threads);
   if (tiles == 0) return {};
   const device_buffer device_values(values);
   device_buffer<unsigned> out(values.size());
   const job array{device_values.data(), out.data(), values.size(), what, late};
   float kernel_ms = 0;
-  if (which == step::three_launches) {
+  if (version == step::three_launches) {
     device_buffer<unsigned> totals(tiles);
     kernel_ms = time_kernel([&] { three_launches(array, tiles, threads, totals.data()); });
   } else {
     device_buffer<tile_word> words(tiles + 1);
-    const auto in_one_launch = which == step::vectorized ? vectorized : decoupled_look_back;
+    const auto in_one_launch = version == step::vectorized ? vectorized : decoupled_look_back;
     kernel_ms = time_kernel([&] { in_one_launch(array, tiles, threads, words.data()); });
   }
   return {out.to_vector(), kernel_ms};

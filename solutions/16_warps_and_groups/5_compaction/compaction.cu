@@ -54,10 +54,10 @@ __global__ void keep_in_any_order(const int* values, std::size_t n, int limit, i
     const bool keep = i < mine.end && value < limit;
     const unsigned kept = __ballot_sync(kAllLanes, keep);
     if (kept == 0) continue;  // the same for all lanes
-    count place = 0;
-    if (lane == 0) place = atomicAdd(total, static_cast<count>(__popc(kept)));
-    place = __shfl_sync(kAllLanes, place, 0);  // outside the if: all lanes take part
-    if (keep) out[place + kept_before(kept)] = value;
+    count position = 0;
+    if (lane == 0) position = atomicAdd(total, static_cast<count>(__popc(kept)));
+    position = __shfl_sync(kAllLanes, position, 0);  // outside the if: all lanes take part
+    if (keep) out[position + kept_before(kept)] = value;
   }
   // END SOLUTION
 }
@@ -86,50 +86,50 @@ template <bool kPartition>
 __global__ void write_in_order(const int* values, std::size_t n, int limit, const count* first,
                                std::size_t warps, int* out) {
   // TODO(4): as count_kept, but each lane with an element to keep writes it.
-  //          Invariant: before each round, `place` is how many elements are kept before the round's
-  //          first one, in the whole array.
+  //          Invariant: before each round, `position` is how many elements are kept before the
+  //          round's first one, in the whole array.
   // TODO(5): if kPartition, the others. How many of them are before element i, if `before` elements
   //          before it are kept?
   // BEGIN SOLUTION
   const share mine = share_of_warp(n);
   const unsigned lane = threadIdx.x % kLanes;
-  count place = mine.begin < mine.end ? first[mine.warp] : 0;
+  count position = mine.begin < mine.end ? first[mine.warp] : 0;
   for (std::size_t begin = mine.begin; begin < mine.end; begin += kLanes) {
     const std::size_t i = begin + lane;
     const int value = i < mine.end ? values[i] : 0;
     const bool keep = i < mine.end && value < limit;
     const unsigned kept = __ballot_sync(kAllLanes, keep);
-    const count before = place + kept_before(kept);
+    const count before = position + kept_before(kept);
     if (keep)
       out[before] = value;
     else if (kPartition && i < mine.end)
       out[first[warps] + (i - before)] = value;
-    place += __popc(kept);
+    position += __popc(kept);
   }
   // END SOLUTION
 }
 
 /// `counts` has an element for each warp and one more, counts[warps]: 0 before and the number of
 /// kept elements, the total, afterwards.
-void launch(step which, const int* values, std::size_t n, int limit, count* counts, int* out) {
+void launch(step version, const int* values, std::size_t n, int limit, count* counts, int* out) {
   const std::size_t warps = warps_for(n);
   const unsigned blocks = blocks_for(warps);
   // Each step launches its kernels with `blocks` blocks of kThreads. Between count_kept and
   // write_in_order comes scan_counts<<<1, kScanThreads>>>(counts, warps). If one of these two has
   // failed (cudaGetLastError), the counts are anything: nothing may be written where they say.
-  if (which == step::any_order) {
+  if (version == step::any_order) {
     // BEGIN SOLUTION
     // STUB: throw not_written("step any_order", 1);  // 1 and 2
     keep_in_any_order<<<blocks, kThreads>>>(values, n, limit, out, counts + warps);
     // END SOLUTION
   } else {
     // BEGIN SOLUTION
-    // STUB: throw not_written(which == step::in_order ? "step in_order" : "step partition",
-    // STUB:                   which == step::in_order ? 3 : 5);  // 3 and 4; then 5
+    // STUB: throw not_written(version == step::in_order ? "step in_order" : "step partition",
+    // STUB:                   version == step::in_order ? 3 : 5);  // 3 and 4; then 5
     count_kept<<<blocks, kThreads>>>(values, n, limit, counts);
     scan_counts<<<1, kScanThreads>>>(counts, warps);
     CUDA_CHECK(cudaGetLastError());  // of both: the next kernel writes where the counts say
-    if (which == step::in_order)
+    if (version == step::in_order)
       write_in_order<false><<<blocks, kThreads>>>(values, n, limit, counts, warps, out);
     else
       write_in_order<true><<<blocks, kThreads>>>(values, n, limit, counts, warps, out);
@@ -141,21 +141,21 @@ void launch(step which, const int* values, std::size_t n, int limit, count* coun
 
 // --- given: the host's part ----------------------------------------------------------------------
 
-result compact(step which, std::span<const std::int32_t> values, std::int32_t limit) {
+result compact(step version, std::span<const std::int32_t> values, std::int32_t limit) {
   const std::size_t n = values.size(), warps = warps_for(n);
   result done;
   if (n == 0) return done;
   const device_buffer device_values(values);
   device_buffer<int> out(n);
   device_buffer<count> counts(warps + 1);
-  done.kernel_ms =
-      time_kernel([&] { launch(which, device_values.data(), n, limit, counts.data(), out.data()); },
-                  [&] { CUDA_CHECK(cudaMemset(counts.data(), 0, counts.size_bytes())); });
+  done.kernel_ms = time_kernel(
+      [&] { launch(version, device_values.data(), n, limit, counts.data(), out.data()); },
+      [&] { CUDA_CHECK(cudaMemset(counts.data(), 0, counts.size_bytes())); });
 
   count kept = 0;
   CUDA_CHECK(cudaMemcpy(&kept, counts.data() + warps, sizeof kept, cudaMemcpyDeviceToHost));
   done.kept = kept;
-  done.values.resize(which == step::partition ? n : done.kept);
+  done.values.resize(version == step::partition ? n : done.kept);
   CUDA_CHECK(cudaMemcpy(done.values.data(), out.data(), done.values.size() * sizeof(int),
                         cudaMemcpyDeviceToHost));
   return done;

@@ -175,7 +175,7 @@ void solve_by_one_launch(vectors v, unsigned blocks, double tolerance, std::size
 
 // --- given: the host's part ----------------------------------------------------------------------
 
-result solve(step which, std::span<const double> b, std::size_t width, std::size_t height,
+result solve(step version, std::span<const double> b, std::size_t width, std::size_t height,
              double tolerance, std::size_t most_iterations) {
   check(b, width, height, tolerance);
   const std::size_t n = b.size();
@@ -188,12 +188,12 @@ result solve(step which, std::span<const double> b, std::size_t width, std::size
                   p.data(), q.data(), pq.data(),       rr.data()};
   outcome done{};
   const float kernel_ms = time_kernel([&] {
-    if (which == step::many_launches)
+    if (version == step::many_launches)
       done = solve_by_launches(v, blocks, tolerance, most_iterations, sum.data());
     else
       solve_by_one_launch(v, blocks, tolerance, most_iterations, device_outcome.data());
   });
-  if (which == step::one_launch) device_outcome.copy_to({&done, 1});
+  if (version == step::one_launch) device_outcome.copy_to({&done, 1});
   return {x.to_vector(), done.iterations, std::sqrt(done.rr), done.rr <= done.enough, kernel_ms};
 }
 

@@ -131,23 +131,23 @@ void run_built(cudaStream_t stream, const task& t, buffers& b) {
 
 }  // namespace
 
-result simulate(step which, int width, int height, std::span<const float> initial,
+result simulate(step version, int width, int height, std::span<const float> initial,
                 std::span<const float> heaters, std::span<const float> strengths, int steps,
                 int batch) {
   // TODO(1): host_part_of_simulate() of given.hpp checks, allocates and copies. It calls a lambda
   //          of yours, (cudaStream_t stream, const task& t, buffers& b), that puts all phases into
   //          the stream.
   // BEGIN SOLUTION
-  // STUB: if (which == step::launches) throw not_written("step launches", 1);
-  // STUB: if (which == step::captured) throw not_written("step captured", 2);  // 2 and 3
-  // STUB: if (which == step::updated) throw not_written("step updated", 4);
+  // STUB: if (version == step::launches) throw not_written("step launches", 1);
+  // STUB: if (version == step::captured) throw not_written("step captured", 2);  // 2 and 3
+  // STUB: if (version == step::updated) throw not_written("step updated", 4);
   // STUB: throw not_written("step built", 5);
   const auto run = [&](cudaStream_t stream, const task& t, buffers& b) {
-    if (which == step::launches)
+    if (version == step::launches)
       for (const float strength : strengths) enqueue(stream, t.p, strength, steps, b);
-    if (which == step::captured) run_captured(stream, t, b);
-    if (which == step::updated) run_updated(stream, t, b);
-    if (which == step::built) run_built(stream, t, b);
+    if (version == step::captured) run_captured(stream, t, b);
+    if (version == step::updated) run_updated(stream, t, b);
+    if (version == step::built) run_built(stream, t, b);
   };
   return host_part_of_simulate(width, height, initial, heaters, strengths, steps, batch, run);
   // END SOLUTION

@@ -140,7 +140,7 @@ __global__ void __launch_bounds__(kThreads) many_stages(factors in, float* c, un
 
 }  // namespace
 
-result multiply(step which, std::span<const float> a, std::span<const float> b, shape size,
+result multiply(step version, std::span<const float> a, std::span<const float> b, shape size,
                 int stages) {
   return multiply_by(a, b, size, stages, [&](auto aligned, const factors& in, float* c) {
     constexpr bool kAligned = decltype(aligned)::value;
@@ -148,15 +148,15 @@ result multiply(step which, std::span<const float> a, std::span<const float> b, 
     // When a step is written, launch it: waiting<kAligned><<<grid, kBlock>>>(in, c), and so on.
     // many_stages also has the number of stages, and dynamic shared memory for so many `tiles`.
     // BEGIN SOLUTION
-    // STUB: if (which == step::waiting) throw not_written("step waiting", 1);
-    // STUB: if (which == step::async_copy) throw not_written("step async_copy", 2);  // 2 to 4
-    // STUB: if (which == step::two_stages) throw not_written("step two_stages", 5);
-    // STUB: if (which == step::stages) throw not_written("step stages", 6);
+    // STUB: if (version == step::waiting) throw not_written("step waiting", 1);
+    // STUB: if (version == step::async_copy) throw not_written("step async_copy", 2);  // 2 to 4
+    // STUB: if (version == step::two_stages) throw not_written("step two_stages", 5);
+    // STUB: if (version == step::stages) throw not_written("step stages", 6);
     const auto count = static_cast<unsigned>(stages);
-    if (which == step::waiting) waiting<kAligned><<<grid, kBlock>>>(in, c);
-    if (which == step::async_copy) async_copy<kAligned><<<grid, kBlock>>>(in, c);
-    if (which == step::two_stages) two_stages<kAligned><<<grid, kBlock>>>(in, c);
-    if (which == step::stages)
+    if (version == step::waiting) waiting<kAligned><<<grid, kBlock>>>(in, c);
+    if (version == step::async_copy) async_copy<kAligned><<<grid, kBlock>>>(in, c);
+    if (version == step::two_stages) two_stages<kAligned><<<grid, kBlock>>>(in, c);
+    if (version == step::stages)
       many_stages<kAligned><<<grid, kBlock, count * sizeof(tiles)>>>(in, c, count);
     // END SOLUTION
   });

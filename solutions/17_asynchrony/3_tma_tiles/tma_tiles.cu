@@ -16,7 +16,7 @@ namespace {
 
 __global__ void __launch_bounds__(kThreads) loads(job j) {
   __shared__ tile box;
-  const place p = box_of(j, blockIdx.x);
+  const coordinates p = box_of(j, blockIdx.x);
   // TODO(1): the threads of the block fill the box: 0 where it is outside of the matrix. Then
   //          store_tile(). Invariant: no thread reads the box before it is complete.
   // BEGIN SOLUTION
@@ -33,7 +33,7 @@ __global__ void __launch_bounds__(kThreads) row_copies(job j) {
   __shared__ tile box;
   __shared__ block_barrier full;
   make_barriers(&full, 1, kThreads);
-  const place p = box_of(j, blockIdx.x);
+  const coordinates p = box_of(j, blockIdx.x);
   // TODO(2): thread i < kBox starts a bulk copy of row i of the box, if the matrix has such a row
   //          (cde::cp_async_bulk_global_to_shared), and arrives with its bytes
   //          (cuda::device::barrier_arrive_tx); all others just arrive. All wait. Then what is
@@ -89,7 +89,7 @@ __global__ void __launch_bounds__(kThreads)
   __shared__ tile box;
   __shared__ block_barrier full;
   make_barriers(&full, 1, kThreads);
-  const place p = box_of(j, blockIdx.x);
+  const coordinates p = box_of(j, blockIdx.x);
   block_barrier::arrival_token token;
   if (thread_number() == 0) {
     cde::cp_async_bulk_tensor_2d_global_to_shared(&box, &map, p.x, p.y, full);
@@ -115,7 +115,7 @@ __global__ void __launch_bounds__(kThreads)
   // BEGIN SOLUTION
   const auto start = [&](unsigned tile_number, unsigned stage) {
     if (thread_number() != 0 || tile_number >= j.tiles) return;
-    const place p = box_of(j, tile_number);
+    const coordinates p = box_of(j, tile_number);
     cde::cp_async_bulk_tensor_2d_global_to_shared(&stages[stage], &map, p.x, p.y, full[stage]);
     static_cast<void>(cuda::device::barrier_arrive_tx(full[stage], 1, sizeof(tile)));
   };
@@ -132,21 +132,21 @@ __global__ void __launch_bounds__(kThreads)
 
 }  // namespace
 
-result apply(step which, std::span<const std::uint32_t> values, std::size_t width,
+result apply(step version, std::span<const std::uint32_t> values, std::size_t width,
              std::size_t height, unsigned blocks) {
   return host_part_of_apply(values, width, height, blocks, [&](const job& j) {
     // When a step is written, launch it instead of the throw, as tensor_copy is launched here.
     // loads and row_copies have no map, two_stages has blocks_for(two_stages, j, blocks) blocks.
     // BEGIN SOLUTION
-    // STUB: if (which == step::loads) throw not_written("step loads", 1);
-    // STUB: if (which == step::row_copies) throw not_written("step row_copies", 2);
-    if (which == step::loads) loads<<<j.tiles, kBlock>>>(j);
-    if (which == step::row_copies) row_copies<<<j.tiles, kBlock>>>(j);
+    // STUB: if (version == step::loads) throw not_written("step loads", 1);
+    // STUB: if (version == step::row_copies) throw not_written("step row_copies", 2);
+    if (version == step::loads) loads<<<j.tiles, kBlock>>>(j);
+    if (version == step::row_copies) row_copies<<<j.tiles, kBlock>>>(j);
     // END SOLUTION
-    if (which == step::tensor_copy) tensor_copy<<<j.tiles, kBlock>>>(map_of(j), j);
+    if (version == step::tensor_copy) tensor_copy<<<j.tiles, kBlock>>>(map_of(j), j);
     // BEGIN SOLUTION
-    // STUB: if (which == step::two_stages) throw not_written("step two_stages", 5);
-    if (which == step::two_stages)
+    // STUB: if (version == step::two_stages) throw not_written("step two_stages", 5);
+    if (version == step::two_stages)
       two_stages<<<blocks_for(two_stages, j, blocks), kBlock>>>(map_of(j), j);
     // END SOLUTION
   });

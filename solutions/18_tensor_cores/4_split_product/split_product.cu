@@ -60,7 +60,7 @@ __device__ constexpr product product_number(unsigned i) {
 template <class T, unsigned kProducts>
 __device__ void add_slice(const slice<T>& from, warp_sums<T>& to) {
   using sums = warp_sums<T>;
-  const place mine = to.mine;
+  const coordinates mine = to.mine;
 #pragma unroll
   for (unsigned i = 0; i < T::BK; i += kTile) {
     fragment_a a[T::kPieces][sums::kDown];
@@ -97,15 +97,15 @@ __device__ void add_slice(const slice<T>& from, warp_sums<T>& to) {
 }
 // END SOLUTION
 
-result multiply(step which, std::span<const float> a, std::span<const float> b, shape size) {
+result multiply(step version, std::span<const float> a, std::span<const float> b, shape size) {
   // Each step is multiply_with<pieces, products>(a, b, size); one_product takes <1, 1>.
   // BEGIN SOLUTION
-  // STUB: if (which == step::one_product) throw not_written("step one_product", 1);
-  // STUB: if (which == step::three_products) throw not_written("step three_products", 2);
-  // STUB: if (which == step::six_products) throw not_written("step six_products", 2);
-  if (which == step::one_product) return multiply_with<1, 1>(a, b, size);
-  if (which == step::three_products) return multiply_with<2, 3>(a, b, size);
-  if (which == step::six_products) return multiply_with<3, 6>(a, b, size);
+  // STUB: if (version == step::one_product) throw not_written("step one_product", 1);
+  // STUB: if (version == step::three_products) throw not_written("step three_products", 2);
+  // STUB: if (version == step::six_products) throw not_written("step six_products", 2);
+  if (version == step::one_product) return multiply_with<1, 1>(a, b, size);
+  if (version == step::three_products) return multiply_with<2, 3>(a, b, size);
+  if (version == step::six_products) return multiply_with<3, 6>(a, b, size);
   // END SOLUTION
   throw invalid_input("split_product: there is no such step");
 }

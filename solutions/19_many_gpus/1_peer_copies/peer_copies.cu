@@ -34,15 +34,16 @@ void in_pieces(const task& t) {
   //          been filled, and which that it may be filled again? The last piece may be short.
   // BEGIN SOLUTION
   // STUB: throw not_written("step in_pieces", 2);
-  int place = 0;
-  for (std::size_t first = 0; first < t.n; first += t.piece, place = 1 - place) {
+  int position = 0;
+  for (std::size_t first = 0; first < t.n; first += t.piece, position = 1 - position) {
     const std::size_t bytes = std::min(t.piece, t.n - first) * sizeof(int);
-    int* const host = t.host + (place == 0 ? 0 : t.piece);
-    CUDA_CHECK(cudaStreamWaitEvent(t.out_queue, t.emptied[place], 0));  // never recorded: no wait
+    int* const host = t.host + (position == 0 ? 0 : t.piece);
+    CUDA_CHECK(
+        cudaStreamWaitEvent(t.out_queue, t.emptied[position], 0));  // never recorded: no wait
     CUDA_CHECK(cudaMemcpyAsync(host, t.source + first, bytes, cudaMemcpyDeviceToHost, t.out_queue));
-    make_wait(t.in_queue, t.out_queue, t.filled[place]);
+    make_wait(t.in_queue, t.out_queue, t.filled[position]);
     CUDA_CHECK(cudaMemcpyAsync(t.target + first, host, bytes, cudaMemcpyHostToDevice, t.in_queue));
-    CUDA_CHECK(cudaEventRecord(t.emptied[place], t.in_queue));
+    CUDA_CHECK(cudaEventRecord(t.emptied[position], t.in_queue));
   }
   // END SOLUTION
 }
@@ -111,18 +112,18 @@ void peer_kernel(const task& t) {
 
 }  // namespace
 
-transfer send(step which, int from, int to, std::span<const int> words, int copies,
+transfer send(step version, int from, int to, std::span<const int> words, int copies,
               std::size_t piece) {
   check(from, to, copies, piece);
   const keep_current_device keep;
-  const route way = route_of(which, from, to);
+  const route way = route_of(version, from, to);
   const auto run = [&](auto copy) {
-    return host_part_of_send(which, way, from, to, words, copies, piece, copy);
+    return host_part_of_send(version, way, from, to, words, copies, piece, copy);
   };
-  if (which == step::through_host) return run(through_host);
-  if (way == route::through_host) return run(which == step::peer_copy ? peer_copy : in_pieces);
+  if (version == step::through_host) return run(through_host);
+  if (way == route::through_host) return run(version == step::peer_copy ? peer_copy : in_pieces);
   const peer_access there(from, to), back(to, from);
-  return run(which == step::peer_copy ? peer_copy : peer_kernel);
+  return run(version == step::peer_copy ? peer_copy : peer_kernel);
 }
 
 }  // namespace lab::peer_copies

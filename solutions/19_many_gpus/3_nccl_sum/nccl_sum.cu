@@ -93,7 +93,7 @@ void grouped_all_reduce(rank_list& ranks, std::size_t n) {
   // END SOLUTION
 }
 
-void grouped(collective which, rank_list& ranks, std::size_t n, int root) {
+void grouped(collective operation, rank_list& ranks, std::size_t n, int root) {
   // TODO(5): the same for ncclBroadcast, ncclAllGather and ncclReduceScatter. Each has its own idea
   //          of what `count` counts.
   // BEGIN SOLUTION
@@ -102,11 +102,11 @@ void grouped(collective which, rank_list& ranks, std::size_t n, int root) {
   for (rank& r : ranks) {
     const float* from = r.own.data();
     float* to = r.sums.data();
-    if (which == collective::broadcast)
+    if (operation == collective::broadcast)
       NCCL_CHECK(ncclBroadcast(from, to, n, ncclFloat, root, r.comm, r.queue));
-    if (which == collective::all_gather)
+    if (operation == collective::all_gather)
       NCCL_CHECK(ncclAllGather(from, to, n, ncclFloat, r.comm, r.queue));
-    if (which == collective::reduce_scatter)
+    if (operation == collective::reduce_scatter)
       NCCL_CHECK(
           ncclReduceScatter(from, to, n / ranks.size(), ncclFloat, ncclSum, r.comm, r.queue));
   }
@@ -190,19 +190,20 @@ void grouped_dot(std::deque<dot_rank>& ranks, const communicators& comms) {
 
 // --- given ---------------------------------------------------------------------------------------
 
-result all_reduce(step which, int devices, std::span<const float> arrays, int rounds) {
+result all_reduce(step version, int devices, std::span<const float> arrays, int rounds) {
   check(devices, arrays);
   check_rounds(rounds);
   if (arrays.empty()) return {};
-  if (which == step::thread_per_rank) return sums_of_threads(devices, arrays, rounds, work_of_rank);
-  return sums_of_one_thread(devices, arrays, rounds, which == step::one_thread,
-                            which == step::one_thread ? grouped_all_reduce : ring_all_reduce);
+  if (version == step::thread_per_rank)
+    return sums_of_threads(devices, arrays, rounds, work_of_rank);
+  return sums_of_one_thread(devices, arrays, rounds, version == step::one_thread,
+                            version == step::one_thread ? grouped_all_reduce : ring_all_reduce);
 }
 
-std::vector<float> communicate(collective which, int devices, std::span<const float> arrays,
+std::vector<float> communicate(collective operation, int devices, std::span<const float> arrays,
                                int root) {
-  check(which, devices, arrays, root);
-  return results_of_collective(which, devices, arrays, root, grouped);
+  check(operation, devices, arrays, root);
+  return results_of_collective(operation, devices, arrays, root, grouped);
 }
 
 std::vector<double> dot(int devices, std::span<const float> a, std::span<const float> b) {

@@ -92,7 +92,7 @@ __global__ void find_cuts(const std::uint32_t* keys, const std::uint32_t* positi
 /// All-to-all: bucket r of every part goes to part r.
 void exchange(part_list& parts, const cut_table& cuts) {
   // TODO(5): copies from device to device, in the sender's stream, of the keys and positions of
-  //          each bucket that is not empty: from s.sorted to r.unsorted, at place_of(cuts, s, r).
+  //          each bucket that is not empty: from s.sorted to r.unsorted, at offset_of(cuts, s, r).
   //          Then s.sent is recorded. Invariant: what is put into the stream of r from now on comes
   //          after the copies of all senders; and r.count is what r has received.
   // BEGIN SOLUTION
@@ -105,11 +105,11 @@ void exchange(part_list& parts, const cut_table& cuts) {
       const auto begin = static_cast<std::size_t>(cuts[s][r]);
       const std::size_t bytes = (cuts[s][r + 1] - begin) * sizeof(std::uint32_t);
       if (bytes == 0) continue;
-      const std::size_t place = place_of(cuts, s, r);
-      CUDA_CHECK(cudaMemcpyPeerAsync(to.unsorted.keys.data() + place, to.device,
+      const std::size_t offset = offset_of(cuts, s, r);
+      CUDA_CHECK(cudaMemcpyPeerAsync(to.unsorted.keys.data() + offset, to.device,
                                      from.sorted.keys.data() + begin, from.device, bytes,
                                      from.queue));
-      CUDA_CHECK(cudaMemcpyPeerAsync(to.unsorted.positions.data() + place, to.device,
+      CUDA_CHECK(cudaMemcpyPeerAsync(to.unsorted.positions.data() + offset, to.device,
                                      from.sorted.positions.data() + begin, from.device, bytes,
                                      from.queue));
     }
@@ -117,7 +117,7 @@ void exchange(part_list& parts, const cut_table& cuts) {
   }
   for (std::size_t r = 0; r < parts.size(); ++r) {
     for (const part& from : parts) CUDA_CHECK(cudaStreamWaitEvent(parts[r].queue, from.sent, 0));
-    parts[r].count = place_of(cuts, parts.size(), r);
+    parts[r].count = offset_of(cuts, parts.size(), r);
   }
   // END SOLUTION
 }
@@ -138,7 +138,7 @@ __global__ void merge_runs(const std::uint32_t* keys, const std::uint32_t* posit
     unsigned mine = 0;
     while (begins[mine + 1] <= i) ++mine;
     const std::uint32_t key = keys[i];
-    std::size_t place = i - begins[mine];
+    std::size_t offset = i - begins[mine];
     for (unsigned run = 0; run < runs; ++run) {
       if (run == mine) continue;
       std::size_t low = begins[run], high = begins[run + 1];
@@ -149,10 +149,10 @@ __global__ void merge_runs(const std::uint32_t* keys, const std::uint32_t* posit
         else
           high = middle;
       }
-      place += low - begins[run];
+      offset += low - begins[run];
     }
-    keys_out[place] = key;
-    positions_out[place] = positions[i];
+    keys_out[offset] = key;
+    positions_out[offset] = positions[i];
   }
   // END SOLUTION
 }
@@ -214,7 +214,7 @@ std::vector<splitter> choose_splitters(int devices, std::span<const std::uint32_
   return sort_and_split(parts);
 }
 
-result sort(step which, int devices, std::span<const std::uint32_t> keys) {
+result sort(step version, int devices, std::span<const std::uint32_t> keys) {
   check(devices, keys);
   if (keys.empty()) return {{}, {}, std::vector<std::size_t>(static_cast<std::size_t>(devices)), 0};
   const keep_current_device keep;
@@ -224,7 +224,7 @@ result sort(step which, int devices, std::span<const std::uint32_t> keys) {
   const cut_table cuts = cuts_of(parts, sort_and_split(parts));
   send_begins_of_runs(parts, cuts);
   exchange(parts, cuts);
-  if (which == step::merge)
+  if (version == step::merge)
     merge(parts);
   else
     for (part& p : parts) sort_pairs(p);

@@ -217,11 +217,11 @@ const mpi::job kOverlap("20.2 overlap", overlap_of_rank);
 
 }  // namespace
 
-result simulate(step which, int width, int height, std::span<const float> initial,
+result simulate(step version, int width, int height, std::span<const float> initial,
                 std::span<const float> heaters, int steps, int ranks, int kill_rank) {
   require_good(width, height, initial, heaters, steps, ranks);
   const process_grid grid = choose_grid(width, height, ranks);
-  return run(which == step::overlap ? kOverlap : kBlocking, grid, width, height, initial, heaters,
+  return run(version == step::overlap ? kOverlap : kBlocking, grid, width, height, initial, heaters,
              steps, ranks, kill_rank);
 }
 

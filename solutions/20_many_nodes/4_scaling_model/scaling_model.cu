@@ -55,7 +55,7 @@ samples measure(const job_size& size, unsigned repetitions, const delay& extra) 
   // END SOLUTION
 }
 
-std::vector<scaling_row> speedups(scaling which, std::span<const measurement> measured) {
+std::vector<scaling_row> speedups(scaling kind, std::span<const measurement> measured) {
   // TODO(2): require_different_ranks() refuses what the contract refuses. Compare with the
   //          measurement with the fewest ranks, p0: one rank would do p0 times less work per
   //          second. In strong scaling all jobs do the same work; in weak scaling the work is as
@@ -69,7 +69,7 @@ std::vector<scaling_row> speedups(scaling which, std::span<const measurement> me
                         [](const auto& a, const auto& b) { return a.size.ranks < b.size.ranks; });
   for (const measurement& each : measured) {
     const double faster = first.seconds / each.seconds;
-    const double work = which == scaling::strong ? first.size.ranks : each.size.ranks;
+    const double work = kind == scaling::strong ? first.size.ranks : each.size.ranks;
     rows.push_back({each.size.ranks, work * faster, work * faster / each.size.ranks});
   }
   return rows;

@@ -58,8 +58,8 @@ __global__ void four_elements(job j) {
 // END SOLUTION
 
 // BEGIN SOLUTION
-void launch(step which, const job& j) {
-  if (which == step::one_element)
+void launch(step version, const job& j) {
+  if (version == step::one_element)
     one_element<<<blocks_for(j.n), kThreads>>>(j);
   else
     four_elements<<<blocks_for((j.n + 3) / 4), kThreads>>>(j);
@@ -68,14 +68,14 @@ void launch(step which, const job& j) {
 
 }  // namespace
 
-result apply(step which, std::span<const float> values, unsigned rounds) {
+result apply(step version, std::span<const float> values, unsigned rounds) {
   // TODO(3): host_part_of_apply() of given.hpp checks, allocates, times and copies. It calls a
   //          lambda of yours, (const job& j), for the launch: blocks_for() as many threads as the
   //          step needs, of kThreads each.
   // BEGIN SOLUTION
-  // STUB: if (which == step::one_element) throw not_written("step one_element", 1);  // 1 and 3
+  // STUB: if (version == step::one_element) throw not_written("step one_element", 1);  // 1 and 3
   // STUB: throw not_written("step four_elements", 2);
-  return host_part_of_apply(values, rounds, [&](const job& j) { launch(which, j); });
+  return host_part_of_apply(values, rounds, [&](const job& j) { launch(version, j); });
   // END SOLUTION
 }
 
@@ -132,7 +132,7 @@ ceilings roof_of(std::span<const measurement> kernels) {
   // END SOLUTION
 }
 
-point place(const work& done, double ms, const ceilings& roof) {
+point locate(const work& done, double ms, const ceilings& roof) {
   // TODO(6): require_place() refuses what the contract refuses. The rest is as the contract has it.
   //          What is least_ms if memory and arithmetic overlap perfectly?
   // BEGIN SOLUTION

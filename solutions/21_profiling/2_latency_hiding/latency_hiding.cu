@@ -101,22 +101,22 @@ void launch_advance(const launch_shape& shape, const float* input, float* output
 
 }  // namespace
 
-total sum(step which, std::span<const std::uint32_t> values, const launch_shape& shape) {
+total sum(step version, std::span<const std::uint32_t> values, const launch_shape& shape) {
   return host_part_of_sum(values, shape, [&](const unsigned* in, std::size_t n, unsigned* out) {
-    if (which == step::one) launch_sum<1>(shape, in, n, out);
-    if (which == step::two) launch_sum<2>(shape, in, n, out);
-    if (which == step::four) launch_sum<4>(shape, in, n, out);
-    if (which == step::eight) launch_sum<8>(shape, in, n, out);
+    if (version == step::one) launch_sum<1>(shape, in, n, out);
+    if (version == step::two) launch_sum<2>(shape, in, n, out);
+    if (version == step::four) launch_sum<4>(shape, in, n, out);
+    if (version == step::eight) launch_sum<8>(shape, in, n, out);
   });
 }
 
-advanced advance(step which, std::span<const float> values, unsigned rounds,
+advanced advance(step version, std::span<const float> values, unsigned rounds,
                  const launch_shape& shape) {
   return host_part_of_advance(values, shape, [&](const float* in, float* out, std::size_t n) {
-    if (which == step::one) launch_advance<1>(shape, in, out, n, rounds);
-    if (which == step::two) launch_advance<2>(shape, in, out, n, rounds);
-    if (which == step::four) launch_advance<4>(shape, in, out, n, rounds);
-    if (which == step::eight) launch_advance<8>(shape, in, out, n, rounds);
+    if (version == step::one) launch_advance<1>(shape, in, out, n, rounds);
+    if (version == step::two) launch_advance<2>(shape, in, out, n, rounds);
+    if (version == step::four) launch_advance<4>(shape, in, out, n, rounds);
+    if (version == step::eight) launch_advance<8>(shape, in, out, n, rounds);
   });
 }
 

@@ -36,22 +36,22 @@ class range {
   range& operator=(const range&) = delete;
 };
 
-void name_streams(step which, const workplace& w) {
+void name_streams(step version, const workplace& w) {
   // TODO(2): "stream 0", and for two_streams also "stream 1" (nvtxNameCudaStreamA).
   // BEGIN SOLUTION
   nvtxNameCudaStreamA(w.stream0, "stream 0");
-  if (which == step::two_streams) nvtxNameCudaStreamA(w.stream1, "stream 1");
+  if (version == step::two_streams) nvtxNameCudaStreamA(w.stream1, "stream 1");
   // END SOLUTION
 }
 
 }  // namespace
 
-result process(step which, std::span<const int> a, std::span<const int> b, std::size_t chunk) {
+result process(step version, std::span<const int> a, std::span<const int> b, std::size_t chunk) {
   // TODO(3): ranges and names as the contract has them, around these calls of given.hpp:
-  //              auto w = prepare(which, a, b, chunk);          null for no elements
-  //              begin_queue(which, *w);
-  //              queue_turn(which, *w, first);       for first = 0, w->turn, … below w->host.n
-  //              end_queue(which, *w);
+  //              auto w = prepare(version, a, b, chunk);        null for no elements
+  //              begin_queue(version, *w);
+  //              queue_turn(version, *w, first);     for first = 0, w->turn, … below w->host.n
+  //              end_queue(version, *w);
   //              wait(*w);
   //              return fetch(*w);
   //          Invariant: w is gone before "process" ends, so what freeing takes is seen in it.
@@ -61,18 +61,18 @@ result process(step which, std::span<const int> a, std::span<const int> b, std::
   std::unique_ptr<workplace> w;
   {
     const range phase("prepare");
-    w = prepare(which, a, b, chunk);
-    if (w) name_streams(which, *w);
+    w = prepare(version, a, b, chunk);
+    if (w) name_streams(version, *w);
   }
   if (!w) return {};
   {
     const range phase("queue");
-    begin_queue(which, *w);
+    begin_queue(version, *w);
     for (std::size_t first = 0; first < w->host.n; first += w->turn) {
       const range turn("chunks " + std::to_string(first / w->turn));
-      queue_turn(which, *w, first);
+      queue_turn(version, *w, first);
     }
-    end_queue(which, *w);
+    end_queue(version, *w);
   }
   {
     const range phase("wait");

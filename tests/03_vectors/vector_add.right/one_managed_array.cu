@@ -47,11 +47,11 @@ __global__ void vectorized(vectors v) {
   }
 }
 
-void launch(step which, const vectors& v) {
+void launch(step version, const vectors& v) {
   const auto blocks = [&](std::size_t each) {
     return at_most(device_limit(cudaDevAttrMaxGridDimX), (v.n - 1) / each + 1, "blocks");
   };
-  switch (which) {
+  switch (version) {
     case step::cpu:
       break;
     case step::one_thread_per_block:
@@ -77,12 +77,12 @@ void launch(step which, const vectors& v) {
 
 }  // namespace
 
-result add(step which, std::span<const float> a, std::span<const float> b) {
+result add(step version, std::span<const float> a, std::span<const float> b) {
   const std::size_t n = a.size(), apart = (n + 63) / 64 * 64;  // each vector begins at 256 bytes
   refuse_if(n != b.size(), "vector_add: vectors of ", n, " and ", b.size(), " elements");
   if (n == 0) return {};
   result out{{a.begin(), a.end()}};
-  if (which == step::cpu) {
+  if (version == step::cpu) {
     const host_timer timer;
     for (std::size_t i = 0; i < n; ++i) out.sum[i] += b[i];
     out.kernel_ms = static_cast<float>(timer.milliseconds());
@@ -94,7 +94,7 @@ result add(step which, std::span<const float> a, std::span<const float> b) {
   std::ranges::copy(a, memory);
   std::ranges::copy(b, memory + apart);
   const vectors v{memory, memory + apart, memory + 2 * apart, n};
-  out.kernel_ms = time_kernel([&] { launch(which, v); });
+  out.kernel_ms = time_kernel([&] { launch(version, v); });
   CUDA_CHECK(cudaDeviceSynchronize());
   std::copy_n(v.sum, n, out.sum.begin());
   return out;

@@ -47,12 +47,12 @@ struct launch_shape {
   dim3 block;
 };
 
-launch_shape shape_of(step which, std::size_t n) {
+launch_shape shape_of(step version, std::size_t n) {
   const std::size_t most_blocks = device_limit(cudaDevAttrMaxGridDimX);
   const auto whole = [&](std::size_t each) {
     return at_most(most_blocks, (n + each - 1) / each, "blocks");
   };
-  switch (which) {
+  switch (version) {
     case step::one_thread_per_block:
       return {at_most(most_blocks, n, "blocks"), 1};
     case step::one_block:
@@ -71,13 +71,13 @@ launch_shape shape_of(step which, std::size_t n) {
 
 }  // namespace
 
-result add(step which, std::span<const float> a, std::span<const float> b) {
+result add(step version, std::span<const float> a, std::span<const float> b) {
   const std::size_t n = a.size();
   refuse_if(b.size() != n, "vector_add: ", n, " and ", b.size(), " elements cannot be added");
   result out;
   out.sum.resize(n);
   if (n == 0) return out;
-  if (which == step::cpu) {
+  if (version == step::cpu) {
     const host_timer timer;
     std::transform(a.begin(), a.end(), b.begin(), out.sum.begin(),
                    [](float x, float y) { return x + y; });
@@ -85,7 +85,7 @@ result add(step which, std::span<const float> a, std::span<const float> b) {
     return out;
   }
 
-  const launch_shape shape = shape_of(which, n);
+  const launch_shape shape = shape_of(version, n);
   device_buffer<float> on_device[] = {device_buffer<float>(n), device_buffer<float>(n),
                                       device_buffer<float>(n)};
   auto& [device_a, device_b, device_sum] = on_device;
@@ -95,7 +95,7 @@ result add(step which, std::span<const float> a, std::span<const float> b) {
   CUDA_CHECK(cudaMemcpyAsync(device_b.data(), b.data(), b.size_bytes(), cudaMemcpyHostToDevice,
                              own.stream));
   CUDA_CHECK(cudaStreamSynchronize(own.stream));
-  auto* const kernel = which == step::vectorized ? add_quads : add_by_strides;
+  auto* const kernel = version == step::vectorized ? add_quads : add_by_strides;
   const host_timer timer;
   kernel<<<shape.blocks, shape.block, 0, own.stream>>>(device_a.data(), device_b.data(),
                                                        device_sum.data(), n);

@@ -100,13 +100,13 @@ void copy_to_host(const float* from, std::span<float> to) {
 
 }  // namespace
 
-result add(step which, std::span<const float> a, std::span<const float> b) {
+result add(step version, std::span<const float> a, std::span<const float> b) {
   const pieces mine{add_on_cpu,
                     copy_to_device,
                     copy_to_host,
                     {launch_one_thread_per_block, launch_one_block, launch_ceil_division,
                      launch_grid_stride, launch_vectorized}};
-  return host_part_of_add(mine, which, a, b);
+  return host_part_of_add(mine, version, a, b);
 }
 
 }  // namespace lab::vector_add

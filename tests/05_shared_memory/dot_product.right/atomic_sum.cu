@@ -87,7 +87,7 @@ __global__ void warp_shuffle(const float* a, const float* b, double* sum, std::s
 
 }  // namespace
 
-result dot(step which, std::span<const float> a, std::span<const float> b) {
+result dot(step version, std::span<const float> a, std::span<const float> b) {
   require_good(a, b);
   if (a.empty()) return {};
   const device_buffer device_a(a), device_b(b);
@@ -105,7 +105,7 @@ result dot(step which, std::span<const float> a, std::span<const float> b) {
   const std::size_t resident = std::size_t{device_limit(cudaDevAttrMultiProcessorCount)} *
                                device_limit(cudaDevAttrMaxThreadsPerMultiProcessor) / kThreads;
   float kernel_ms = 0;
-  switch (which) {
+  switch (version) {
     case step::static_shared:
       kernel_ms = run(static_shared, kThreads, 32, 0);
       break;

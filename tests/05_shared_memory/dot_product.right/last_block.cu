@@ -112,20 +112,20 @@ __global__ void vectorized(const float* a, const float* b, float* partial, unsig
 
 }  // namespace
 
-result dot(step which, std::span<const float> a, std::span<const float> b) {
+result dot(step version, std::span<const float> a, std::span<const float> b) {
   require_good(a, b);
   const std::size_t n = a.size();
   if (n == 0) return {};
 
-  auto* kernel = which == step::static_shared    ? static_shared
-                 : which == step::dynamic_shared ? dynamic_shared
-                 : which == step::warp_shuffle   ? warp_shuffle
-                                                 : vectorized;
+  auto* kernel = version == step::static_shared    ? static_shared
+                 : version == step::dynamic_shared ? dynamic_shared
+                 : version == step::warp_shuffle   ? warp_shuffle
+                                                   : vectorized;
   unsigned threads = kThreads;
   std::size_t most = kMaxBlocks, shared_bytes = 0;
-  if (which != step::static_shared) {
+  if (version != step::static_shared) {
     threads = 128;
-    if (which == step::dynamic_shared) shared_bytes = threads * sizeof(float);
+    if (version == step::dynamic_shared) shared_bytes = threads * sizeof(float);
     int of_processor = 0;
     CUDA_CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
         &of_processor, kernel, static_cast<int>(threads), shared_bytes));

@@ -102,16 +102,16 @@ __global__ void add_up(const float* partial, unsigned blocks, float* sum) {
 
 }  // namespace
 
-result dot(step which, std::span<const float> a, std::span<const float> b) {
+result dot(step version, std::span<const float> a, std::span<const float> b) {
   require_good(a, b);
   const std::size_t n = a.size();
   if (n == 0) return {};
   constexpr kernel_of_dot kKernels[] = {static_shared, dynamic_shared, warp_shuffle, vectorized};
-  const kernel_of_dot kernel = kKernels[static_cast<std::size_t>(which)];
-  const bool fixed = which == step::static_shared;
+  const kernel_of_dot kernel = kKernels[static_cast<std::size_t>(version)];
+  const bool fixed = version == step::static_shared;
   unsigned threads = fixed ? 256 : 64;
   while (!fixed && threads < 512 && n >= 256 * std::size_t{threads}) threads *= 2;
-  const std::size_t shared_bytes = which == step::dynamic_shared ? threads * sizeof(float) : 0;
+  const std::size_t shared_bytes = version == step::dynamic_shared ? threads * sizeof(float) : 0;
   int resident = 0;
   CUDA_CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
       &resident, kernel, static_cast<int>(threads), shared_bytes));

@@ -69,10 +69,10 @@ __global__ void lane_copies(const std::uint8_t* bytes, std::size_t n, counter* c
 
 }  // namespace
 
-result count(step which, std::span<const std::uint8_t> bytes, unsigned threads) {
+result count(step version, std::span<const std::uint8_t> bytes, unsigned threads) {
   result out{std::vector<std::uint64_t>(kBins)};
   const std::size_t n = bytes.size();
-  if (which == step::cpu) {
+  if (version == step::cpu) {
     const host_timer timer;
     std::ranges::for_each(bytes, [&](std::uint8_t byte) { ++out.count[byte]; });
     out.kernel_ms = static_cast<float>(timer.milliseconds());
@@ -80,12 +80,12 @@ result count(step which, std::span<const std::uint8_t> bytes, unsigned threads) 
   }
   const unsigned size = block_size(threads, 256);
   if (n == 0) return out;
-  const std::size_t at_once = std::size_t{size} * (which == step::lane_copies ? 16 : 1);
+  const std::size_t at_once = std::size_t{size} * (version == step::lane_copies ? 16 : 1);
   const std::size_t most = 4 * std::size_t{device_limit(cudaDevAttrMultiProcessorCount)};
   const auto blocks = static_cast<unsigned>(std::min((n + at_once - 1) / at_once, most));
-  auto* const kernel = which == step::global_atomics   ? global_atomics
-                       : which == step::shared_atomics ? shared_atomics
-                                                       : lane_copies;
+  auto* const kernel = version == step::global_atomics   ? global_atomics
+                       : version == step::shared_atomics ? shared_atomics
+                                                         : lane_copies;
   const device_buffer device_bytes(bytes);
   device_buffer<counter> device_count(kBins);
   out.kernel_ms = time_kernel([&] {

@@ -66,9 +66,9 @@ __global__ void lane_copies(const std::uint8_t* bytes, std::size_t n, counter* c
 
 }  // namespace
 
-result count(step which, std::span<const std::uint8_t> bytes, unsigned threads) {
+result count(step version, std::span<const std::uint8_t> bytes, unsigned threads) {
   result out{std::vector<std::uint64_t>(kBins)};
-  if (which == step::cpu) {
+  if (version == step::cpu) {
     const host_timer timer;
     for (const std::uint8_t byte : bytes) ++out.count[byte];
     out.kernel_ms = static_cast<float>(timer.milliseconds());
@@ -78,7 +78,7 @@ result count(step which, std::span<const std::uint8_t> bytes, unsigned threads) 
   const std::size_t n = bytes.size();
   if (n == 0) return out;
   constexpr decltype(&lane_copies) kKernels[] = {global_atomics, shared_atomics, lane_copies};
-  const auto kernel = kKernels[static_cast<std::size_t>(which) - 1];
+  const auto kernel = kKernels[static_cast<std::size_t>(version) - 1];
   const std::size_t most = 4 * device_limit(cudaDevAttrMultiProcessorCount);
   const auto blocks = static_cast<unsigned>(std::min(most, (n + size - 1) / size));
 

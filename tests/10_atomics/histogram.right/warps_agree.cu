@@ -88,9 +88,9 @@ __global__ void lane_copies(const std::uint8_t* bytes, std::size_t n, counter* c
 
 }  // namespace
 
-result count(step which, std::span<const std::uint8_t> bytes, unsigned threads) {
+result count(step version, std::span<const std::uint8_t> bytes, unsigned threads) {
   result out{std::vector<std::uint64_t>(kBins)};
-  if (which == step::cpu) {
+  if (version == step::cpu) {
     const host_timer timer;
     for (std::size_t i = bytes.size(); i > 0; --i) out.count[bytes[i - 1]] += 1;
     out.kernel_ms = static_cast<float>(timer.milliseconds());
@@ -103,10 +103,10 @@ result count(step which, std::span<const std::uint8_t> bytes, unsigned threads) 
   device_buffer<counter> device_count(kBins);
   out.kernel_ms = time_kernel([&] {
     CUDA_CHECK(cudaMemset(device_count.data(), 0, kBins * sizeof(counter)));
-    if (which == step::global_atomics)
+    if (version == step::global_atomics)
       global_atomics<<<g.blocks, g.threads>>>(device_bytes.data(), bytes.size(),
                                               device_count.data());
-    else if (which == step::shared_atomics)
+    else if (version == step::shared_atomics)
       shared_atomics<<<g.blocks, g.threads, kBins * sizeof(unsigned)>>>(
           device_bytes.data(), bytes.size(), device_count.data());
     else

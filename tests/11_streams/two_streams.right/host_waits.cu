@@ -41,12 +41,12 @@ void breadth_first(const side (&sides)[2], host_arrays& host, std::size_t chunk)
 
 }  // namespace
 
-result process(step which, std::span<const int> a, std::span<const int> b, std::size_t chunk) {
-  return host_part_of_process(which, a, b, chunk, [which](work& all, std::size_t size) {
+result process(step version, std::span<const int> a, std::span<const int> b, std::size_t chunk) {
+  return host_part_of_process(version, a, b, chunk, [version](work& all, std::size_t size) {
     CUDA_CHECK(cudaEventRecord(all.begun, all.stream0));
     CUDA_CHECK(cudaStreamWaitEvent(all.stream1, all.begun, cudaEventWaitDefault));
     const side sides[2] = {{all.stream0, all.memory0}, {all.stream1, all.memory1}};
-    (which == step::breadth_first ? breadth_first : depth_first)(sides, all.host, size);
+    (version == step::breadth_first ? breadth_first : depth_first)(sides, all.host, size);
     CUDA_CHECK(cudaStreamSynchronize(all.stream1));
   });
 }

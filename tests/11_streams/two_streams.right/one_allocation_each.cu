@@ -70,7 +70,7 @@ struct worker {
 
 }  // namespace
 
-result process(step which, std::span<const int> a, std::span<const int> b, std::size_t chunk) {
+result process(step version, std::span<const int> a, std::span<const int> b, std::size_t chunk) {
   const std::size_t n = a.size();
   refuse_if(b.size() != n, "two_streams: b should have ", n, " elements, not ", b.size());
   refuse_if(chunk < kGroup || chunk % kGroup > 0, "two_streams: ", chunk, " is no multiple of ",
@@ -94,7 +94,7 @@ result process(step which, std::span<const int> a, std::span<const int> b, std::
   make_wait(second.queue, first.queue, begun);
   for (std::size_t i = 0, turn = 0; i < n; ++turn) {
     const std::size_t count = std::min(room, n - i);
-    if (which == step::breadth_first) {
+    if (version == step::breadth_first) {
       const std::size_t j = i + count, next = std::min(room, n - j);
       first.copy(first.a, host_a + i, count);
       second.copy(second.a, host_a + j, next);
@@ -106,7 +106,7 @@ result process(step which, std::span<const int> a, std::span<const int> b, std::
       second.copy(host_c + j, second.a, next);
       i = j + next;
     } else {
-      const worker& w = which == step::one_stream || turn % 2 == 0 ? first : second;
+      const worker& w = version == step::one_stream || turn % 2 == 0 ? first : second;
       w.copy(w.a, host_a + i, count);
       w.copy(w.b, host_b + i, count);
       w.calculate(count);

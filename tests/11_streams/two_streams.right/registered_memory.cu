@@ -92,7 +92,7 @@ class pipeline {
 
 }  // namespace
 
-result process(step which, std::span<const int> a, std::span<const int> b, std::size_t chunk) {
+result process(step version, std::span<const int> a, std::span<const int> b, std::size_t chunk) {
   const std::size_t n = a.size();
   refuse_if(n != b.size(), "two_streams: ", n, " elements of a, and ", b.size(), " of b");
   refuse_if(chunk == 0 || chunk % kGroup != 0, "two_streams: chunks of ", chunk,
@@ -103,14 +103,14 @@ result process(step which, std::span<const int> a, std::span<const int> b, std::
   r.c.resize(n);
   const page_locked lock_a(host_a), lock_b(host_b), lock_c(r.c);
   const std::size_t pieces = (n + chunk - 1) / chunk, room = std::min(chunk, n);
-  workspace even(room), odd(which == step::one_stream ? 0 : room);
+  workspace even(room), odd(version == step::one_stream ? 0 : room);
   const pipeline work(host_a, host_b, r.c, chunk);
 
   event_timer timer;
   timer.start(even.queue);
   const event begun, done;
   make_wait(odd.queue, even.queue, begun);
-  if (which == step::breadth_first) {
+  if (version == step::breadth_first) {
     for (std::size_t i = 0; i < pieces; i += 2) {
       for (const job what : kJobs) {
         work.queue(what, even, i);
@@ -120,7 +120,7 @@ result process(step which, std::span<const int> a, std::span<const int> b, std::
   } else {
     for (std::size_t i = 0; i < pieces; ++i)
       for (const job what : kJobs)
-        work.queue(what, which == step::depth_first && i % 2 == 1 ? odd : even, i);
+        work.queue(what, version == step::depth_first && i % 2 == 1 ? odd : even, i);
   }
   make_wait(even.queue, odd.queue, done);
   timer.stop();

@@ -39,8 +39,8 @@ class host_memory {
 
 namespace {
 
-unsigned flags_for(pinning how) {
-  return cudaHostAllocMapped | (how == pinning::all_devices ? cudaHostAllocPortable : 0U);
+unsigned flags_for(pinning mode) {
+  return cudaHostAllocMapped | (mode == pinning::all_devices ? cudaHostAllocPortable : 0U);
 }
 
 device_report look(const host_memory& memory, std::size_t elements) {
@@ -113,7 +113,7 @@ void copies(const std::vector<part>& parts, const host_memory& a, const host_mem
 
 }  // namespace
 
-result dot(step which, pinning how, std::span<const float> a, std::span<const float> b,
+result dot(step version, pinning mode, std::span<const float> a, std::span<const float> b,
            int devices) {
   refuse_if(a.size() != b.size(), "portable_pinned: the vectors have ", a.size(), " and ", b.size(),
             " elements");
@@ -125,14 +125,14 @@ result dot(step which, pinning how, std::span<const float> a, std::span<const fl
   const std::vector<part> parts = parts_of(a.size(), static_cast<std::size_t>(devices));
   std::size_t blocks = 0;
   for (const part& p : parts) blocks += p.blocks;
-  const host_memory pa(a.size(), flags_for(how) | cudaHostAllocWriteCombined);
-  const host_memory pb(b.size(), flags_for(how) | cudaHostAllocWriteCombined);
-  const host_memory sums(blocks, flags_for(how));
+  const host_memory pa(a.size(), flags_for(mode) | cudaHostAllocWriteCombined);
+  const host_memory pb(b.size(), flags_for(mode) | cudaHostAllocWriteCombined);
+  const host_memory sums(blocks, flags_for(mode));
   std::copy(a.begin(), a.end(), pa.data());
   std::copy(b.begin(), b.end(), pb.data());
   result out;
   out.devices.resize(static_cast<std::size_t>(devices));
-  if (which == step::zero_copy)
+  if (version == step::zero_copy)
     zero_copy(parts, pa, pb, sums, out);
   else
     copies(parts, pa, pb, sums, out);

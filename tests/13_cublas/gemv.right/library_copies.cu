@@ -29,10 +29,10 @@ owner make_handle() {
 
 }  // namespace
 
-result multiply(step which, float alpha, row_major a, std::span<const float> x, float beta,
+result multiply(step version, float alpha, row_major a, std::span<const float> x, float beta,
                 std::span<const float> y) {
   const auto [data, rows, cols, pitch] = checked(a);
-  const bool normal = which == step::normal;
+  const bool normal = version == step::normal;
   require_length("x", x.size(), normal ? a.cols : a.rows);
   require_length("y", y.size(), normal ? a.rows : a.cols);
   result out{{y.begin(), y.end()}};

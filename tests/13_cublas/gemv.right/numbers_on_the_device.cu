@@ -12,11 +12,11 @@
 
 namespace lab::gemv {
 
-result multiply(step which, float alpha, row_major a, std::span<const float> x, float beta,
+result multiply(step version, float alpha, row_major a, std::span<const float> x, float beta,
                 std::span<const float> y) {
   const device_matrix matrix = checked(a);
-  require_length("x", x.size(), which == step::transposed ? a.rows : a.cols);
-  require_length("y", y.size(), which == step::transposed ? a.cols : a.rows);
+  require_length("x", x.size(), version == step::transposed ? a.rows : a.cols);
+  require_length("y", y.size(), version == step::transposed ? a.cols : a.rows);
   result out;
   if (x.empty() || y.empty()) {
     out.y.assign(y.size(), 0);
@@ -38,7 +38,7 @@ result multiply(step which, float alpha, row_major a, std::span<const float> x, 
 
   const cublas_handle handle;
   CUBLAS_CHECK(cublasSetPointerMode(handle, CUBLAS_POINTER_MODE_DEVICE));
-  const cublasOperation_t op = which == step::transposed ? CUBLAS_OP_N : CUBLAS_OP_T;
+  const cublasOperation_t op = version == step::transposed ? CUBLAS_OP_N : CUBLAS_OP_T;
   out.kernel_ms = time_kernel(
       [&] {
         CUBLAS_CHECK(cublasSgemv(handle, op, matrix.cols, matrix.rows, device_alpha, device_a,

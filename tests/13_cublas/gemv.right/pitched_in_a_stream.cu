@@ -51,10 +51,10 @@ class stopwatch {
 
 }  // namespace
 
-result multiply(step which, float alpha, row_major a, std::span<const float> x, float beta,
+result multiply(step version, float alpha, row_major a, std::span<const float> x, float beta,
                 std::span<const float> y) {
   const device_matrix matrix = checked(a);
-  const bool transposed = which == step::transposed;
+  const bool transposed = version == step::transposed;
   require_length("x", x.size(), transposed ? a.rows : a.cols);
   require_length("y", y.size(), transposed ? a.cols : a.rows);
   result out{{y.begin(), y.end()}};

@@ -97,9 +97,9 @@ void lap_on_host(std::span<const float> a, std::span<const float> b, shape size,
 
 }  // namespace
 
-result race(racer who, std::span<const float> a, std::span<const float> b, shape size,
+result race(racer contender, std::span<const float> a, std::span<const float> b, shape size,
             std::size_t laps) {
-  return host_part_of_race(lap_on_device, lap_on_host, who, a, b, size, laps);
+  return host_part_of_race(lap_on_device, lap_on_host, contender, a, b, size, laps);
 }
 
 }  // namespace lab::matmul_race

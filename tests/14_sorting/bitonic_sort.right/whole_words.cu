@@ -33,10 +33,11 @@ __device__ void exchange(const words<Word>& all, std::size_t begin, unsigned lev
   Word mine[kCount], falling[kCount];
 #pragma unroll
   for (unsigned i = 0; i < kCount; ++i) {
-    const std::size_t place = first + (std::size_t{i} << low);
-    const bool falls = level == all.levels ? all.descending : ((begin + place) >> level & 1) != 0;
+    const std::size_t position = first + (std::size_t{i} << low);
+    const bool falls =
+        level == all.levels ? all.descending : ((begin + position) >> level & 1) != 0;
     falling[i] = falls ? ~Word{0} : Word{0};
-    mine[i] = word(place) ^ falling[i];
+    mine[i] = word(position) ^ falling[i];
   }
 #pragma unroll
   for (unsigned stage = kStages; stage-- > 0;) {
@@ -69,10 +70,10 @@ __global__ void tiles(words<Word> all, unsigned tile_bits, unsigned first, unsig
     const unsigned bits = min(level, most);
     for (unsigned done = 0; done < bits; done += kStages) {
       const unsigned low = (bits - 1 - done) / kStages * kStages;
-      const unsigned place = with_zeros(threadIdx.x, low, kStages);
+      const unsigned position = with_zeros(threadIdx.x, low, kStages);
       __syncthreads();
-      if (place < count)
-        exchange<kStages>(all, begin, level, bits, low, place, [tile](std::size_t i) -> Word& {
+      if (position < count)
+        exchange<kStages>(all, begin, level, bits, low, position, [tile](std::size_t i) -> Word& {
           return tile[padded(static_cast<unsigned>(i))];
         });
     }
@@ -88,7 +89,7 @@ __global__ void beyond_tiles(words<Word> all, unsigned level, unsigned low) {
   for (std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < all.n >> kStages;
        i += stride)
     exchange<kStages>(all, 0, level, level, low, with_zeros(i, low, kStages),
-                      [&](std::size_t place) -> Word& { return all.memory[place]; });
+                      [&](std::size_t position) -> Word& { return all.memory[position]; });
 }
 
 template <unsigned kStages, class Word>
@@ -121,7 +122,7 @@ unsigned sort_words(const words<Word>& all, unsigned tile_bits) {
 
 /// Sorts the words of the host.
 template <class Word>
-result sort_on_device(step which, std::vector<Word>& host, std::size_t length, direction way) {
+result sort_on_device(step version, std::vector<Word>& host, std::size_t length, direction way) {
   const auto levels = static_cast<unsigned>(std::countr_zero(length));
   result out;
   if (host.empty() || levels == 0) return out;
@@ -129,8 +130,8 @@ result sort_on_device(step which, std::vector<Word>& host, std::size_t length, d
   const words<Word> all{memory.data(), host.size(), levels, way == direction::descending};
   out.kernel_ms = time_kernel(
       [&] {
-        out.launches = which == step::registers ? sort_words<kBits>(all, kWideBits)
-                                                : sort_words<1>(all, kTileBits);
+        out.launches = version == step::registers ? sort_words<kBits>(all, kWideBits)
+                                                  : sort_words<1>(all, kTileBits);
       },
       [&] { memory.copy_from(host); });
   memory.copy_to(host);
@@ -139,19 +140,19 @@ result sort_on_device(step which, std::vector<Word>& host, std::size_t length, d
 
 }  // namespace
 
-result sort(step which, std::span<const std::uint32_t> keys, std::span<const std::uint32_t> values,
-            batch arrays, direction way) {
+result sort(step version, std::span<const std::uint32_t> keys,
+            std::span<const std::uint32_t> values, batch arrays, direction way) {
   require_network_input("bitonic_sort", keys, values, arrays);
   if (values.empty()) {
     std::vector<unsigned> host(keys.begin(), keys.end());
-    result out = sort_on_device(which, host, arrays.length, way);
+    result out = sort_on_device(version, host, arrays.length, way);
     out.sorted.keys = std::move(host);
     return out;
   }
   std::vector<unsigned long long> host(keys.size());
   for (std::size_t i = 0; i < host.size(); ++i)
     host[i] = static_cast<unsigned long long>(keys[i]) << 32 | values[i];
-  result out = sort_on_device(which, host, arrays.length, way);
+  result out = sort_on_device(version, host, arrays.length, way);
   for (const unsigned long long word : host) {
     out.sorted.keys.push_back(static_cast<std::uint32_t>(word >> 32));
     out.sorted.values.push_back(static_cast<std::uint32_t>(word));

@@ -19,13 +19,13 @@ struct running {
   unsigned there;
 };
 
-struct place {
+struct slot {
   float total;
   int taken;
   unsigned drawn;
 };
 
-__global__ void locked(const float* a, const float* b, std::size_t n, place* all, running*) {
+__global__ void locked(const float* a, const float* b, std::size_t n, slot* all, running*) {
   const float sum = sum_of_part(a, b, n, blockIdx.x);
   if (threadIdx.x == 0) {
     bool done = false;
@@ -40,12 +40,12 @@ __global__ void locked(const float* a, const float* b, std::size_t n, place* all
   }
 }
 
-__global__ void atomic_add(const float* a, const float* b, std::size_t n, place* all, running*) {
+__global__ void atomic_add(const float* a, const float* b, std::size_t n, slot* all, running*) {
   const float sum = sum_of_part(a, b, n, blockIdx.x);
   if (threadIdx.x == kThreads / 2) atomicAdd(&all->total, sum);
 }
 
-__global__ void in_order(const float* a, const float* b, std::size_t n, place* all,
+__global__ void in_order(const float* a, const float* b, std::size_t n, slot* all,
                          running* of_parts) {
   __shared__ unsigned ticket;
   if (threadIdx.x == 32) ticket = atomicAdd(&all->drawn, 1U);
@@ -83,26 +83,26 @@ std::unique_ptr<T, pool_free> from_pool(std::size_t n) {
 
 }  // namespace
 
-result dot(step which, std::span<const float> a, std::span<const float> b, unsigned blocks) {
+result dot(step version, std::span<const float> a, std::span<const float> b, unsigned blocks) {
   const std::size_t n = a.size();
   refuse_if(n != b.size(), "dot_with_lock: lengths of ", n, " and ", b.size());
   refuse_if(blocks == 0 || blocks > kMostBlocks, "dot_with_lock: from 1 to ", kMostBlocks,
             " blocks, not ", blocks);
   if (n == 0) return {};
   const auto device_a = from_pool<float>(n), device_b = from_pool<float>(n);
-  const auto all = from_pool<place>(1);
+  const auto all = from_pool<slot>(1);
   const auto of_parts = from_pool<running>(blocks);
   CUDA_CHECK(cudaMemcpyAsync(device_a.get(), a.data(), a.size_bytes(), cudaMemcpyDefault, nullptr));
   CUDA_CHECK(cudaMemcpyAsync(device_b.get(), b.data(), b.size_bytes(), cudaMemcpyDefault, nullptr));
   constexpr decltype(&locked) kKernels[] = {locked, atomic_add, in_order};
-  const auto kernel = kKernels[static_cast<std::size_t>(which)];
+  const auto kernel = kKernels[static_cast<std::size_t>(version)];
   result out;
   out.kernel_ms = time_kernel(
       [&] {
         kernel<<<blocks, kThreads>>>(device_a.get(), device_b.get(), n, all.get(), of_parts.get());
       },
       [&] {
-        CUDA_CHECK(cudaMemsetAsync(all.get(), 0, sizeof(place), nullptr));
+        CUDA_CHECK(cudaMemsetAsync(all.get(), 0, sizeof(slot), nullptr));
         CUDA_CHECK(cudaMemsetAsync(of_parts.get(), 0, blocks * sizeof(running), nullptr));
       });
   CUDA_CHECK(cudaMemcpy(&out.value, &all->total, sizeof(float), cudaMemcpyDeviceToHost));

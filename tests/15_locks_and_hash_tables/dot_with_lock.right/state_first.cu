@@ -43,7 +43,7 @@ __global__ void in_order(const float* a, const float* b, std::size_t n, float* s
 
 }  // namespace
 
-result dot(step which, std::span<const float> a, std::span<const float> b, unsigned blocks) {
+result dot(step version, std::span<const float> a, std::span<const float> b, unsigned blocks) {
   const std::size_t n = a.size();
   refuse_if(n != b.size(), "dot_with_lock: lengths of ", n, " and ", b.size());
   refuse_if(blocks == 0 || blocks > kMostBlocks, "dot_with_lock: from 1 to ", kMostBlocks,
@@ -54,11 +54,11 @@ result dot(step which, std::span<const float> a, std::span<const float> b, unsig
   device_buffer<meeting_place> all(1);
   const float kernel_ms = time_kernel(
       [&] {
-        if (which == step::locked)
+        if (version == step::locked)
           locked<<<blocks, kThreads>>>(device_a.data(), device_b.data(), n, all.data());
-        if (which == step::atomic_add)
+        if (version == step::atomic_add)
           atomic_add<<<blocks, kThreads>>>(device_a.data(), device_b.data(), n, all.data());
-        if (which == step::in_order)
+        if (version == step::in_order)
           in_order<<<blocks, kThreads>>>(device_a.data(), device_b.data(), n, sums.data(),
                                          all.data());
       },

@@ -74,8 +74,8 @@ __global__ void with_atomic_ref(lock_handle lock, tally* t, unsigned times) {
 
 }  // namespace
 
-result count(step which, const work& what) {
-  return host_part_of_count(make_free, {one_per_block, lanes_in_turn, with_atomic_ref}, which,
+result count(step version, const work& what) {
+  return host_part_of_count(make_free, {one_per_block, lanes_in_turn, with_atomic_ref}, version,
                             what);
 }
 

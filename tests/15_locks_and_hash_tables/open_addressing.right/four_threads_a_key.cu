@@ -95,14 +95,14 @@ template <class Slot, class Number = typename Slot::number>
 __global__ void find_all(const Number* keys, std::size_t n, const Slot* table, unsigned windows,
                          Number* values) {
   for_each_key(keys, n, [&](const auto& tile, Number key, std::size_t i) {
-    unsigned who = 0;
+    unsigned lane = 0;
     Number value = kNothing<Number>;
     windows_of(tile, table, windows, key, [&](const Slot& slot) {
-      who = tile.ballot(slot.key() == key);
+      lane = tile.ballot(slot.key() == key);
       if (slot.key() == key) value = slot.value();
-      return who != 0 || tile.any(slot.key() == kNothing<Number>);
+      return lane != 0 || tile.any(slot.key() == kNothing<Number>);
     });
-    if (who == 0 ? tile.thread_rank() == 0 : (who >> tile.thread_rank() & 1) != 0)
+    if (lane == 0 ? tile.thread_rank() == 0 : (lane >> tile.thread_rank() & 1) != 0)
       values[i] = value;
   });
 }
@@ -132,9 +132,9 @@ applied apply(std::size_t slots, std::span<const batch> batches) {
 
 }  // namespace
 
-applied apply_batches(step which, std::size_t slots, std::span<const batch> batches) {
-  refuse_wrong(which, slots, batches);
-  return which == step::packed ? apply<packed>(slots, batches) : apply<wide>(slots, batches);
+applied apply_batches(step version, std::size_t slots, std::span<const batch> batches) {
+  refuse_wrong(version, slots, batches);
+  return version == step::packed ? apply<packed>(slots, batches) : apply<wide>(slots, batches);
 }
 
 }  // namespace lab::open_addressing

@@ -150,9 +150,9 @@ applied apply(std::size_t slots, std::span<const batch> batches) {
 
 }  // namespace
 
-applied apply_batches(step which, std::size_t slots, std::span<const batch> batches) {
-  refuse_wrong(which, slots, batches);
-  return which == step::packed ? apply<packed>(slots, batches) : apply<wide>(slots, batches);
+applied apply_batches(step version, std::size_t slots, std::span<const batch> batches) {
+  refuse_wrong(version, slots, batches);
+  return version == step::packed ? apply<packed>(slots, batches) : apply<wide>(slots, batches);
 }
 
 }  // namespace lab::open_addressing

@@ -122,9 +122,9 @@ __global__ void scan_rows(const unsigned* values, unsigned* out, std::size_t len
   }
 }
 
-void launch(step which, unsigned rows, unsigned threads, const unsigned* values, unsigned* out,
+void launch(step version, unsigned rows, unsigned threads, const unsigned* values, unsigned* out,
             std::size_t length, kind what) {
-  switch (which) {
+  switch (version) {
     case step::hillis_steele:
       scan_rows<step::hillis_steele><<<rows, threads>>>(values, out, length, what);
       break;
@@ -141,14 +141,14 @@ void launch(step which, unsigned rows, unsigned threads, const unsigned* values,
 
 // --- given: the host's part ----------------------------------------------------------------------
 
-result scan(step which, kind what, std::span<const std::uint32_t> values, std::size_t row_length,
+result scan(step version, kind what, std::span<const std::uint32_t> values, std::size_t row_length,
             unsigned threads) {
   const unsigned rows = rows_of(values.size(), row_length, threads);
   if (rows == 0) return {};
   const device_buffer device_values(values);
   device_buffer<unsigned> out(values.size());
   const float kernel_ms = time_kernel(
-      [&] { launch(which, rows, threads, device_values.data(), out.data(), row_length, what); });
+      [&] { launch(version, rows, threads, device_values.data(), out.data(), row_length, what); });
   return {out.to_vector(), kernel_ms};
 }
 

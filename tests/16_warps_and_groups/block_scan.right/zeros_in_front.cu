@@ -87,14 +87,14 @@ __global__ void scan_rows(const unsigned* values, unsigned* out, std::size_t len
 
 }  // namespace
 
-result scan(step which, kind what, std::span<const std::uint32_t> values, std::size_t row_length,
+result scan(step version, kind what, std::span<const std::uint32_t> values, std::size_t row_length,
             unsigned threads) {
   const unsigned rows = rows_of(values.size(), row_length, threads);
   result done;
   if (rows == 0) return done;
   auto* kernel = scan_rows<step::hillis_steele>;
-  if (which == step::blelloch) kernel = scan_rows<step::blelloch>;
-  if (which == step::warps) kernel = scan_rows<step::warps>;
+  if (version == step::blelloch) kernel = scan_rows<step::blelloch>;
+  if (version == step::warps) kernel = scan_rows<step::warps>;
   device_buffer<unsigned> memory(values);  // the results take the place of the values
   done.kernel_ms = time_kernel(
       [&] { kernel<<<rows, threads>>>(memory.data(), memory.data(), row_length, what); },

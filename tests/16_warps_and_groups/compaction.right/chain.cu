@@ -33,9 +33,9 @@ __global__ void keep_in_any_order(const int* values, std::size_t n, int limit, i
     const unsigned votes = __ballot_sync(kAllLanes, i < n && values[i] < limit);
     if ((votes >> threadIdx.x & 1) == 0) continue;
     const cg::coalesced_group kept = cg::coalesced_threads();
-    count place = 0;
-    if (kept.thread_rank() == 0) place = atomicAdd(&all->kept, count{kept.size()});
-    out[kept.shfl(place, 0) + kept.thread_rank()] = values[i];
+    count position = 0;
+    if (kept.thread_rank() == 0) position = atomicAdd(&all->kept, count{kept.size()});
+    out[kept.shfl(position, 0) + kept.thread_rank()] = values[i];
   }
 }
 
@@ -66,32 +66,32 @@ __global__ void keep_in_order(const int* values, std::size_t n, int limit, int* 
     of_block += static_cast<unsigned>(__popc(votes[r]));
   }
 
-  count place = 0;
+  count position = 0;
   if (threadIdx.x == 0) {
     const shared_count before(chain[block]);
-    while (block > 0 && (place = before.load(cuda::memory_order_relaxed)) == 0) __nanosleep(50);
-    if (block > 0) --place;
-    shared_count(chain[block + 1]).store(place + of_block + 1, cuda::memory_order_relaxed);
-    if (block + 1 == gridDim.x) all->kept = place + of_block;
+    while (block > 0 && (position = before.load(cuda::memory_order_relaxed)) == 0) __nanosleep(50);
+    if (block > 0) --position;
+    shared_count(chain[block + 1]).store(position + of_block + 1, cuda::memory_order_relaxed);
+    if (block + 1 == gridDim.x) all->kept = position + of_block;
   }
-  place = __shfl_sync(kAllLanes, place, 0);
+  position = __shfl_sync(kAllLanes, position, 0);
 
 #pragma unroll
   for (unsigned r = 0; r < kRounds; ++r) {
     const std::size_t i = std::size_t{block} * kOfBlock + r * kLanes + threadIdx.x;
     const count before =
-        place + static_cast<unsigned>(__popc(votes[r] & ((1U << threadIdx.x) - 1)));
+        position + static_cast<unsigned>(__popc(votes[r] & ((1U << threadIdx.x) - 1)));
     if ((votes[r] >> threadIdx.x & 1) != 0)
       out[before] = mine[r];
     else if (kept != nullptr && i < n)
       out[*kept + i - before] = mine[r];
-    place += static_cast<unsigned>(__popc(votes[r]));
+    position += static_cast<unsigned>(__popc(votes[r]));
   }
 }
 
 }  // namespace
 
-result compact(step which, std::span<const std::int32_t> values, std::int32_t limit) {
+result compact(step version, std::span<const std::int32_t> values, std::int32_t limit) {
   const std::size_t n = values.size();
   result done;
   if (n == 0) return done;
@@ -106,21 +106,21 @@ result compact(step which, std::span<const std::int32_t> values, std::int32_t li
   done.kernel_ms = time_kernel([&] {
     zero(all);
     const int* const from = device_values.data();
-    if (which == step::any_order) {
+    if (version == step::any_order) {
       keep_in_any_order<<<blocks, kLanes>>>(from, n, limit, out.data(), all.data());
       return;
     }
     zero(chain);
     zero(total);
-    if (which == step::partition) {
+    if (version == step::partition) {
       count_all<<<blocks, kLanes>>>(from, n, limit, total.data());
       CUDA_CHECK(cudaGetLastError());
     }
     keep_in_order<<<blocks, kLanes>>>(from, n, limit, out.data(), all.data(), chain.data(),
-                                      which == step::partition ? total.data() : nullptr);
+                                      version == step::partition ? total.data() : nullptr);
   });
   done.kept = all.to_vector()[0].kept;
-  done.values.resize(which == step::partition ? n : done.kept);
+  done.values.resize(version == step::partition ? n : done.kept);
   CUDA_CHECK(cudaMemcpy(done.values.data(), out.data(), done.values.size() * sizeof(int),
                         cudaMemcpyDefault));
   return done;

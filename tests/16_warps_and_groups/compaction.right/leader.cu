@@ -42,10 +42,10 @@ __global__ void keep_in_any_order(const int* values, std::size_t n, int limit, i
     const unsigned kept = __ballot_sync(kAllLanes, i < mine.end && value < limit);
     if (kept == 0) continue;  // the same for all lanes
     const unsigned leader = __ffs(static_cast<int>(kept)) - 1;
-    count place = 0;
-    if (lane == leader) place = atomicAdd(total, count{static_cast<unsigned>(__popc(kept))});
-    place = __shfl_sync(kAllLanes, place, static_cast<int>(leader));
-    if (kept >> lane & 1) out[place + kept_before(kept)] = value;
+    count position = 0;
+    if (lane == leader) position = atomicAdd(total, count{static_cast<unsigned>(__popc(kept))});
+    position = __shfl_sync(kAllLanes, position, static_cast<int>(leader));
+    if (kept >> lane & 1) out[position + kept_before(kept)] = value;
   }
 }
 
@@ -75,30 +75,30 @@ __global__ void write_in_order(const int* values, std::size_t n, int limit, cons
   const share mine = share_of_warp(n);
   const unsigned lane = threadIdx.x % kLanes;
   if (mine.begin >= mine.end) return;
-  std::size_t place = first[mine.warp];
+  std::size_t position = first[mine.warp];
   for (std::size_t at = mine.begin; at < mine.end; at += kLanes) {
     const std::size_t i = at + lane;
     const bool there = i < mine.end;
     const int value = there ? values[i] : 0;
     const unsigned kept = __ballot_sync(kAllLanes, there && value < limit);
-    const std::size_t before = place + kept_before(kept);
+    const std::size_t before = position + kept_before(kept);
     if (kept >> lane & 1)
       out[before] = value;
     else if (kPartition && there)
       out[first[warps] + i - before] = value;
-    place += __popc(kept);
+    position += __popc(kept);
   }
 }
 
 /// `counts` has an element for each warp and one more, counts[warps]: 0 before and the number of
 /// kept elements, the total, afterwards.
-void launch(step which, const int* values, std::size_t n, int limit, count* counts, int* out) {
+void launch(step version, const int* values, std::size_t n, int limit, count* counts, int* out) {
   const std::size_t warps = warps_for(n);
   const unsigned blocks = blocks_for(warps);
   // Each step launches its kernels with `blocks` blocks of kThreads. Between count_kept and
   // write_in_order comes scan_counts<<<1, kScanThreads>>>(counts, warps). If one of these two has
   // failed (cudaGetLastError), the counts are anything: nothing may be written where they say.
-  if (which == step::any_order) {
+  if (version == step::any_order) {
     keep_in_any_order<<<blocks, kThreads>>>(values, n, limit, out, counts + warps);
     return;
   }
@@ -106,7 +106,7 @@ void launch(step which, const int* values, std::size_t n, int limit, count* coun
   CUDA_CHECK(cudaGetLastError());
   scan_counts<<<1, kScanThreads>>>(counts, warps);
   CUDA_CHECK(cudaGetLastError());
-  if (which == step::in_order)
+  if (version == step::in_order)
     write_in_order<false><<<blocks, kThreads>>>(values, n, limit, counts, warps, out);
   else
     write_in_order<true><<<blocks, kThreads>>>(values, n, limit, counts, warps, out);
@@ -116,21 +116,21 @@ void launch(step which, const int* values, std::size_t n, int limit, count* coun
 
 // --- given: the host's part ----------------------------------------------------------------------
 
-result compact(step which, std::span<const std::int32_t> values, std::int32_t limit) {
+result compact(step version, std::span<const std::int32_t> values, std::int32_t limit) {
   const std::size_t n = values.size(), warps = warps_for(n);
   result done;
   if (n == 0) return done;
   const device_buffer device_values(values);
   device_buffer<int> out(n);
   device_buffer<count> counts(warps + 1);
-  done.kernel_ms =
-      time_kernel([&] { launch(which, device_values.data(), n, limit, counts.data(), out.data()); },
-                  [&] { CUDA_CHECK(cudaMemset(counts.data(), 0, counts.size_bytes())); });
+  done.kernel_ms = time_kernel(
+      [&] { launch(version, device_values.data(), n, limit, counts.data(), out.data()); },
+      [&] { CUDA_CHECK(cudaMemset(counts.data(), 0, counts.size_bytes())); });
 
   count kept = 0;
   CUDA_CHECK(cudaMemcpy(&kept, counts.data() + warps, sizeof kept, cudaMemcpyDeviceToHost));
   done.kept = kept;
-  done.values.resize(which == step::partition ? n : done.kept);
+  done.values.resize(version == step::partition ? n : done.kept);
   CUDA_CHECK(cudaMemcpy(done.values.data(), out.data(), done.values.size() * sizeof(int),
                         cudaMemcpyDeviceToHost));
   return done;

@@ -142,7 +142,7 @@ outcome solve_by_one_launch(const vectors& v, double* other_p, unsigned blocks, 
 
 }  // namespace
 
-result solve(step which, std::span<const double> b, std::size_t width, std::size_t height,
+result solve(step version, std::span<const double> b, std::size_t width, std::size_t height,
              double tolerance, std::size_t most_iterations) {
   check(b, width, height, tolerance);
   const std::size_t n = b.size();
@@ -152,7 +152,7 @@ result solve(step which, std::span<const double> b, std::size_t width, std::size
   device_buffer<double> x(n), r(n), p(n), other_p(n), q(n), pq(blocks), rr(blocks);
   const vectors v{width,    n,        device_b.data(), x.data(), r.data(),
                   p.data(), q.data(), pq.data(),       rr.data()};
-  const auto run = which == step::many_launches ? solve_by_launches : solve_by_one_launch;
+  const auto run = version == step::many_launches ? solve_by_launches : solve_by_one_launch;
   outcome done{};
   const float ms =
       time_kernel([&] { done = run(v, other_p.data(), blocks, tolerance, most_iterations); });

@@ -75,8 +75,8 @@ __global__ void add_as_they_come(matrix m) {
 }
 
 template <unsigned kTile>
-void launch(step which, unsigned blocks, const matrix& m) {
-  switch (which) {
+void launch(step version, unsigned blocks, const matrix& m) {
+  switch (version) {
     case step::tiles:
       one_sum_a_tile<step::tiles, kTile><<<blocks, kThreads>>>(m);
       break;
@@ -91,12 +91,12 @@ void launch(step which, unsigned blocks, const matrix& m) {
 
 }  // namespace
 
-result sum_rows(step which, std::span<const std::uint32_t> values, std::size_t length,
+result sum_rows(step version, std::span<const std::uint32_t> values, std::size_t length,
                 std::uint32_t limit, unsigned tile) {
   const auto kernel = [=](auto size, unsigned blocks, const matrix& m) {
-    launch<size.value>(which, blocks, m);
+    launch<size.value>(version, blocks, m);
   };
-  return host_part(which, kernel, values, length, limit, tile);
+  return host_part(version, kernel, values, length, limit, tile);
 }
 
 }  // namespace lab::group_reduce

@@ -69,15 +69,15 @@ unsigned at_once(void (*kernel)(matrix), unsigned blocks) {
 
 }  // namespace
 
-result sum_rows(step which, std::span<const std::uint32_t> values, std::size_t length,
+result sum_rows(step version, std::span<const std::uint32_t> values, std::size_t length,
                 std::uint32_t limit, unsigned tile) {
   const auto launch = [=](auto size, unsigned blocks, const matrix& m) {
     void (*kernel)(matrix) = those_that_count<size.value>;
-    if (which == step::tiles) kernel = one_sum_a_row<step::tiles, size.value>;
-    if (which == step::reduce) kernel = one_sum_a_row<step::reduce, size.value>;
+    if (version == step::tiles) kernel = one_sum_a_row<step::tiles, size.value>;
+    if (version == step::reduce) kernel = one_sum_a_row<step::reduce, size.value>;
     kernel<<<at_once(kernel, blocks), kThreads>>>(m);
   };
-  return host_part(which, launch, values, length, limit, tile);
+  return host_part(version, launch, values, length, limit, tile);
 }
 
 }  // namespace lab::group_reduce

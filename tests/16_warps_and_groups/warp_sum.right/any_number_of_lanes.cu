@@ -82,8 +82,8 @@ void launch_step(const job& j) {
     each_lane<kStep><<<j.blocks, j.threads>>>(j.values, j.n, j.sums);
 }
 
-void (*launcher_of(step which))(const job&) {
-  switch (which) {
+void (*launcher_of(step version))(const job&) {
+  switch (version) {
     case step::shuffle_down:
       return launch_step<step::shuffle_down>;
     case step::butterfly:
@@ -95,13 +95,13 @@ void (*launcher_of(step which))(const job&) {
 
 }  // namespace
 
-std::vector<std::uint32_t> warp_sums(step which, std::span<const std::uint32_t> values,
+std::vector<std::uint32_t> warp_sums(step version, std::span<const std::uint32_t> values,
                                      unsigned threads) {
-  return host_part_of_warp_sums(launcher_of(which), values, threads);
+  return host_part_of_warp_sums(launcher_of(version), values, threads);
 }
 
-result sum(step which, std::span<const std::uint32_t> values, unsigned threads) {
-  return host_part_of_sum(launcher_of(which), values, threads);
+result sum(step version, std::span<const std::uint32_t> values, unsigned threads) {
+  return host_part_of_sum(launcher_of(version), values, threads);
 }
 
 }  // namespace lab::warp_sum

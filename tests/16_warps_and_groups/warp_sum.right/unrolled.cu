@@ -100,21 +100,21 @@ void launch(const job& j) {
     add_up<kStep><<<j.blocks, j.threads>>>(j.values, j.n, j.total);
 }
 
-void launch(step which, const job& j) {
-  if (which == step::shuffle_down) launch<step::shuffle_down>(j);
-  if (which == step::butterfly) launch<step::butterfly>(j);
-  if (which == step::reduce_sync) launch<step::reduce_sync>(j);
+void launch(step version, const job& j) {
+  if (version == step::shuffle_down) launch<step::shuffle_down>(j);
+  if (version == step::butterfly) launch<step::butterfly>(j);
+  if (version == step::reduce_sync) launch<step::reduce_sync>(j);
 }
 
 }  // namespace
 
-std::vector<std::uint32_t> warp_sums(step which, std::span<const std::uint32_t> values,
+std::vector<std::uint32_t> warp_sums(step version, std::span<const std::uint32_t> values,
                                      unsigned threads) {
-  return host_part_of_warp_sums([=](const job& j) { launch(which, j); }, values, threads);
+  return host_part_of_warp_sums([=](const job& j) { launch(version, j); }, values, threads);
 }
 
-result sum(step which, std::span<const std::uint32_t> values, unsigned threads) {
-  return host_part_of_sum([=](const job& j) { launch(which, j); }, values, threads);
+result sum(step version, std::span<const std::uint32_t> values, unsigned threads) {
+  return host_part_of_sum([=](const job& j) { launch(version, j); }, values, threads);
 }
 
 }  // namespace lab::warp_sum

@@ -113,8 +113,8 @@ __global__ void __launch_bounds__(kThreads) many_stages(factors in, float* c, un
 }
 
 template <bool kAligned>
-void launch(step which, dim3 grid, const factors& in, float* c, unsigned stages) {
-  switch (which) {
+void launch(step version, dim3 grid, const factors& in, float* c, unsigned stages) {
+  switch (version) {
     case step::waiting:
       waiting<kAligned><<<grid, kBlock>>>(in, c);
       break;
@@ -133,10 +133,10 @@ void launch(step which, dim3 grid, const factors& in, float* c, unsigned stages)
 
 }  // namespace
 
-result multiply(step which, std::span<const float> a, std::span<const float> b, shape size,
+result multiply(step version, std::span<const float> a, std::span<const float> b, shape size,
                 int stages) {
   return multiply_by(a, b, size, stages, [&](auto aligned, const factors& in, float* c) {
-    launch<decltype(aligned)::value>(which, grid_for(size), in, c, static_cast<unsigned>(stages));
+    launch<decltype(aligned)::value>(version, grid_for(size), in, c, static_cast<unsigned>(stages));
   });
 }
 

@@ -108,15 +108,15 @@ void run_built(cudaStream_t stream, const task& t, buffers& b) {
 
 }  // namespace
 
-result simulate(step which, int width, int height, std::span<const float> initial,
+result simulate(step version, int width, int height, std::span<const float> initial,
                 std::span<const float> heaters, std::span<const float> strengths, int steps,
                 int batch) {
   const auto run = [&](cudaStream_t stream, const task& t, buffers& b) {
-    if (which == step::launches)
+    if (version == step::launches)
       for (const float strength : strengths) enqueue(stream, t.p, strength, steps, b);
-    if (which == step::captured) run_captured(stream, t, b);
-    if (which == step::updated) run_updated(stream, t, b);
-    if (which == step::built) run_built(stream, t, b);
+    if (version == step::captured) run_captured(stream, t, b);
+    if (version == step::updated) run_updated(stream, t, b);
+    if (version == step::built) run_built(stream, t, b);
   };
   return host_part_of_simulate(width, height, initial, heaters, strengths, steps, batch, run);
 }

@@ -90,19 +90,19 @@ void enqueue_phase(cudaStream_t stream, const task& t, float strength, const exe
 
 }  // namespace
 
-result simulate(step which, int width, int height, std::span<const float> initial,
+result simulate(step version, int width, int height, std::span<const float> initial,
                 std::span<const float> heaters, std::span<const float> strengths, int steps,
                 int batch) {
   const auto run = [&](cudaStream_t stream, const task& t, buffers& b) {
     exec_owner exec;
     for (const float strength : strengths) {
-      if (which == step::launches) {
+      if (version == step::launches) {
         enqueue(stream, t.p, strength, steps, b);
         continue;
       }
-      const graph_owner pair = which == step::built ? built_pair(t.p, strength, b)
-                                                    : captured_pair(stream, t.p, strength, b);
-      if (which == step::captured) exec.reset();
+      const graph_owner pair = version == step::built ? built_pair(t.p, strength, b)
+                                                      : captured_pair(stream, t.p, strength, b);
+      if (version == step::captured) exec.reset();
       renew(exec, chain_of(pair, batch));
       enqueue_phase(stream, t, strength, exec, b);
     }

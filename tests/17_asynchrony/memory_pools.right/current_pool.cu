@@ -113,24 +113,24 @@ pool_owner make_pool() {
 
 }  // namespace
 
-result smooth(step which, std::span<const std::uint32_t> values,
+result smooth(step version, std::span<const std::uint32_t> values,
               std::span<const std::size_t> lengths, int batch) {
   check(values, lengths, batch);
   const auto run = [&](cudaStream_t first, cudaStream_t second,
                        std::span<const batch_of_jobs> batches) -> pool_figures {
-    if (which == step::malloc_each) {
+    if (version == step::malloc_each) {
       for (const batch_of_jobs each : batches)
         for (const job& j : each) run_malloc_each(first, j);
       return {};
     }
-    if (which == step::malloc_async) {
+    if (version == step::malloc_async) {
       run_in_order(first, batches, current_pool());
       return {reserved_bytes(current_pool()), 0};
     }
     const pool_owner pool = make_pool();
     {
       current meanwhile(pool.get());
-      if (which == step::kept_pool)
+      if (version == step::kept_pool)
         run_in_order(first, batches);
       else
         run_two_streams(first, second, batches);

@@ -83,21 +83,21 @@ pool_owner make_pool() {
 
 }  // namespace
 
-result smooth(step which, std::span<const std::uint32_t> values,
+result smooth(step version, std::span<const std::uint32_t> values,
               std::span<const std::size_t> lengths, int batch) {
   check(values, lengths, batch);
   const auto run = [&](cudaStream_t first, cudaStream_t second,
                        std::span<const batch_of_jobs> batches) -> pool_figures {
-    if (which == step::malloc_each) {
+    if (version == step::malloc_each) {
       for (const batch_of_jobs each : batches)
         for (const job& j : each) run_malloc_each(first, j);
       return {};
     }
     pool_owner own;
-    if (which != step::malloc_async) own = make_pool();
+    if (version != step::malloc_async) own = make_pool();
     const cudaMemPool_t pool = own ? own.get() : current_pool();
     for (const batch_of_jobs each : batches) {
-      if (which == step::two_streams)
+      if (version == step::two_streams)
         run_pairs(first, second, pool, each);
       else
         run_in_order(second, pool, each);

@@ -83,7 +83,7 @@ pool_owner make_pool() {
 
 }  // namespace
 
-result smooth(step which, std::span<const std::uint32_t> values,
+result smooth(step version, std::span<const std::uint32_t> values,
               std::span<const std::size_t> lengths, int batch) {
   check(values, lengths, batch);
   result out;
@@ -99,7 +99,7 @@ result smooth(step which, std::span<const std::uint32_t> values,
   CUDA_CHECK(cudaStreamCreate(&first));
   CUDA_CHECK(cudaStreamCreate(&second));
   pool_owner own;
-  if (which == step::kept_pool || which == step::two_streams) own = make_pool();
+  if (version == step::kept_pool || version == step::two_streams) own = make_pool();
   const cudaMemPool_t pool = own ? own.get() : current_pool();
   const host_timer timer;
   std::size_t begin = 0;
@@ -111,18 +111,18 @@ result smooth(step which, std::span<const std::uint32_t> values,
       if (lengths[i] != 0) jobs.push_back({on_device.data() + begin + n, lengths[i]});
       n += lengths[i];
     }
-    if (which == step::malloc_each)
+    if (version == step::malloc_each)
       for (const job& j : jobs) run_malloc_each(first, j);
-    if (which == step::two_streams)
+    if (version == step::two_streams)
       run_pairs(first, second, pool, jobs);
-    else if (which != step::malloc_each)
+    else if (version != step::malloc_each)
       run_in_order(second, pool, jobs);
     CUDA_CHECK(cudaMemcpy(out.values.data() + begin, on_device.data() + begin,
                           n * sizeof(std::uint32_t), cudaMemcpyDeviceToHost));
     begin += n;
   }
   out.total_ms = static_cast<float>(timer.milliseconds());
-  if (which == step::malloc_each) return out;
+  if (version == step::malloc_each) return out;
   CUDA_CHECK(cudaDeviceSynchronize());  // a copy is none of the waits at which a pool gives back
   out.kept = reserved_bytes(pool);
   if (!own) return out;

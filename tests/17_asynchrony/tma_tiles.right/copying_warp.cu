@@ -14,7 +14,7 @@ namespace {
 
 __global__ void __launch_bounds__(kThreads) loads(job j) {
   __shared__ tile box;
-  const place p = box_of(j, blockIdx.x);
+  const coordinates p = box_of(j, blockIdx.x);
   for (unsigned i = thread_number(); i < kBox * kBox; i += kThreads) {
     const int row = static_cast<int>(i / kBox), column = static_cast<int>(i % kBox);
     const int x = p.x + column, y = p.y + row;
@@ -28,7 +28,7 @@ __global__ void __launch_bounds__(kThreads) row_copies(job j) {
   __shared__ tile box;
   __shared__ block_barrier full;
   make_barriers(&full, 1, kThreads / kTile);
-  const place p = box_of(j, blockIdx.x);
+  const coordinates p = box_of(j, blockIdx.x);
   const int begin = max(p.x, 0), end = min(p.x + kBox, static_cast<int>(j.pitch));
   if (threadIdx.x == 0) {
     const unsigned bytes = (end - begin) * sizeof(std::uint32_t);
@@ -70,7 +70,7 @@ __global__ void __launch_bounds__(kThreads)
   __shared__ tile box;
   __shared__ block_barrier full;
   make_barriers(&full, 1, kThreads);
-  const place p = box_of(j, blockIdx.x);
+  const coordinates p = box_of(j, blockIdx.x);
   block_barrier::arrival_token token;
   if (thread_number() == 0) {
     cde::cp_async_bulk_tensor_2d_global_to_shared(&box, &map, p.x, p.y, full);
@@ -102,7 +102,7 @@ __global__ void __launch_bounds__(kThreads + kWarp)
   for (unsigned now = blockIdx.x; now < j.tiles; now += gridDim.x, ++turn) {
     const unsigned s = turn % 2;
     const bool odd = turn / 2 % 2 != 0;
-    const place p = box_of(j, now);
+    const coordinates p = box_of(j, now);
     if (copies) {
       if (turn >= 2) empty[s].wait_parity(!odd);
       cde::cp_async_bulk_tensor_2d_global_to_shared(&stages[s], &map, p.x, p.y, full[s]);
@@ -117,13 +117,13 @@ __global__ void __launch_bounds__(kThreads + kWarp)
 
 }  // namespace
 
-result apply(step which, std::span<const std::uint32_t> values, std::size_t width,
+result apply(step version, std::span<const std::uint32_t> values, std::size_t width,
              std::size_t height, unsigned blocks) {
   return host_part_of_apply(values, width, height, blocks, [&](const job& j) {
-    if (which == step::loads) loads<<<j.tiles, kBlock>>>(j);
-    if (which == step::row_copies) row_copies<<<j.tiles, kBlock>>>(j);
-    if (which == step::tensor_copy) tensor_copy<<<j.tiles, kBlock>>>(map_of(j), j);
-    if (which == step::two_stages) {
+    if (version == step::loads) loads<<<j.tiles, kBlock>>>(j);
+    if (version == step::row_copies) row_copies<<<j.tiles, kBlock>>>(j);
+    if (version == step::tensor_copy) tensor_copy<<<j.tiles, kBlock>>>(map_of(j), j);
+    if (version == step::two_stages) {
       if (blocks == 0) {
         int of_one = 0;
         CUDA_CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&of_one, two_stages,

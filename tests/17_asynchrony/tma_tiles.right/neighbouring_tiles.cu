@@ -12,7 +12,7 @@ namespace {
 
 __global__ void __launch_bounds__(kThreads) loads(job j) {
   __shared__ tile box;
-  const place p = box_of(j, blockIdx.x);
+  const coordinates p = box_of(j, blockIdx.x);
   for (unsigned i = thread_number(); i < kBox * kBox; i += kThreads) {
     const int row = static_cast<int>(i / kBox), column = static_cast<int>(i % kBox);
     const int x = p.x + column, y = p.y + row;
@@ -26,7 +26,7 @@ __global__ void __launch_bounds__(kThreads) row_copies(job j) {
   __shared__ tile box;
   __shared__ block_barrier full;
   make_barriers(&full, 1, kThreads);
-  const place p = box_of(j, blockIdx.x);
+  const coordinates p = box_of(j, blockIdx.x);
   const unsigned row = thread_number();
   const int y = p.y + static_cast<int>(row);
   block_barrier::arrival_token token;
@@ -68,7 +68,7 @@ __global__ void __launch_bounds__(kThreads)
   __shared__ tile box;
   __shared__ block_barrier full;
   make_barriers(&full, 1, kThreads);
-  const place p = box_of(j, blockIdx.x);
+  const coordinates p = box_of(j, blockIdx.x);
   block_barrier::arrival_token token;
   if (thread_number() == 0) {
     cde::cp_async_bulk_tensor_2d_global_to_shared(&box, &map, p.x, p.y, full);
@@ -91,7 +91,7 @@ __global__ void __launch_bounds__(kThreads)
   const auto start = [&](unsigned number) {
     const unsigned s = number % 2;
     if (thread_number() != kThreads - 1) return full[s].arrive();
-    const place p = box_of(j, number);
+    const coordinates p = box_of(j, number);
     cde::cp_async_bulk_tensor_2d_global_to_shared(&stages[s], &map, p.x, p.y, full[s]);
     return cuda::device::barrier_arrive_tx(full[s], 1, sizeof(tile));
   };
@@ -108,13 +108,13 @@ __global__ void __launch_bounds__(kThreads)
 
 }  // namespace
 
-result apply(step which, std::span<const std::uint32_t> values, std::size_t width,
+result apply(step version, std::span<const std::uint32_t> values, std::size_t width,
              std::size_t height, unsigned blocks) {
   return host_part_of_apply(values, width, height, blocks, [&](const job& j) {
-    if (which == step::loads) loads<<<j.tiles, kBlock>>>(j);
-    if (which == step::row_copies) row_copies<<<j.tiles, kBlock>>>(j);
-    if (which == step::tensor_copy) tensor_copy<<<j.tiles, kBlock>>>(map_of(j), j);
-    if (which == step::two_stages)
+    if (version == step::loads) loads<<<j.tiles, kBlock>>>(j);
+    if (version == step::row_copies) row_copies<<<j.tiles, kBlock>>>(j);
+    if (version == step::tensor_copy) tensor_copy<<<j.tiles, kBlock>>>(map_of(j), j);
+    if (version == step::two_stages)
       two_stages<<<blocks_for(two_stages, j, blocks), kBlock>>>(map_of(j), j);
     CUDA_CHECK(cudaGetLastError());
   });

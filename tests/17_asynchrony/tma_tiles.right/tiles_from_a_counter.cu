@@ -16,7 +16,7 @@ constexpr unsigned kWarp = 32;
 /// This warp's rows of the box, each in pieces as wide as a warp.
 __global__ void __launch_bounds__(kThreads) loads(job j) {
   __shared__ tile box;
-  const place p = box_of(j, blockIdx.x);
+  const coordinates p = box_of(j, blockIdx.x);
   for (unsigned row = threadIdx.y; row < kBox; row += blockDim.y)
     for (unsigned column = threadIdx.x; column < kBox; column += kWarp) {
       const int x = p.x + static_cast<int>(column), y = p.y + static_cast<int>(row);
@@ -31,7 +31,7 @@ __global__ void __launch_bounds__(kThreads) loads(job j) {
 __global__ void __launch_bounds__(kThreads) row_copies(job j) {
   __shared__ tile box;
   __shared__ block_barrier full;
-  const place p = box_of(j, blockIdx.x);
+  const coordinates p = box_of(j, blockIdx.x);
   const int begin = max(p.x, 0), end = min(p.x + kBox, static_cast<int>(j.pitch));
   for (unsigned i = thread_number(); i < kBox * kBox; i += kThreads) {
     const int row = static_cast<int>(i / kBox), column = static_cast<int>(i % kBox);
@@ -73,7 +73,7 @@ CUtensorMap map_of(const job& j) {
 }
 
 /// One thread calls this: the box of a tile goes to a stage.
-__device__ void start(const CUtensorMap& map, place p, tile& stage, block_barrier& full) {
+__device__ void start(const CUtensorMap& map, coordinates p, tile& stage, block_barrier& full) {
   cde::cp_async_bulk_tensor_2d_global_to_shared(&stage, &map, p.x, p.y, full);
   static_cast<void>(cuda::device::barrier_arrive_tx(full, 1, sizeof(tile)));
 }
@@ -83,7 +83,7 @@ __global__ void __launch_bounds__(kThreads)
   __shared__ tile box;
   __shared__ block_barrier full;
   make_barriers(&full, 1, 1);
-  const place p = box_of(j, blockIdx.x);
+  const coordinates p = box_of(j, blockIdx.x);
   if (thread_number() == 0) start(map, p, box, full);
   full.wait_parity(false);
   store_tile(box, j, p);
@@ -117,13 +117,13 @@ __global__ void __launch_bounds__(kThreads)
 
 }  // namespace
 
-result apply(step which, std::span<const std::uint32_t> values, std::size_t width,
+result apply(step version, std::span<const std::uint32_t> values, std::size_t width,
              std::size_t height, unsigned blocks) {
   return host_part_of_apply(values, width, height, blocks, [&](const job& j) {
-    if (which == step::loads) loads<<<j.tiles, kBlock>>>(j);
-    if (which == step::row_copies) row_copies<<<j.tiles, kBlock>>>(j);
-    if (which == step::tensor_copy) tensor_copy<<<j.tiles, kBlock>>>(map_of(j), j);
-    if (which == step::two_stages)
+    if (version == step::loads) loads<<<j.tiles, kBlock>>>(j);
+    if (version == step::row_copies) row_copies<<<j.tiles, kBlock>>>(j);
+    if (version == step::tensor_copy) tensor_copy<<<j.tiles, kBlock>>>(map_of(j), j);
+    if (version == step::two_stages)
       two_stages<<<blocks_for(two_stages, j, blocks), kBlock>>>(map_of(j), j);
     CUDA_CHECK(cudaGetLastError());
   });

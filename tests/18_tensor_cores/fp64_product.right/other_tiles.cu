@@ -27,7 +27,7 @@ struct neighbour_sums {
         for (unsigned s = 0; s < kColumns; ++s) sum[r][s] = fma(a, from.b[i][x + s], sum[r][s]);
       }
   }
-  __device__ void store(double* c, shape size, place block, double* /* free */) const {
+  __device__ void store(double* c, shape size, coordinates block, double* /* free */) const {
     for (unsigned r = 0; r < kRows; ++r)
       for (unsigned s = 0; s < kColumns; ++s) {
         const std::size_t row = block.row + y + r, column = block.column + x + s;
@@ -66,7 +66,7 @@ __global__ void __launch_bounds__(Sums::tiles::kThreads) staged(factors in, doub
   using T = typename Sums::tiles;
   extern __shared__ __align__(32) unsigned char memory[];
   auto* const stage = reinterpret_cast<slice<T>*>(memory);  // kStages of them
-  const place block = place_of_block<T>(in.size);
+  const coordinates block = coordinates_of_block<T>(in.size);
   slice_copies<T, kAligned> copies(in, block);
   Sums sums;
   for (unsigned s = 0; s + 1 < kStages; ++s) copies.start(stage[s]);
@@ -119,7 +119,7 @@ __device__ void mma_sums<T>::multiply(const numbers& from) {
 }
 
 template <class T>
-__device__ void mma_sums<T>::store(double* c, shape size, place block, double*) const {
+__device__ void mma_sums<T>::store(double* c, shape size, coordinates block, double*) const {
 #pragma unroll
   for (unsigned r = 0; r < kDown; ++r)
 #pragma unroll
@@ -137,7 +137,7 @@ __global__ void __launch_bounds__(Sums::tiles::kThreads) prefetched(factors in, 
   using T = typename Sums::tiles;
   extern __shared__ __align__(32) unsigned char memory[];
   auto* const stage = reinterpret_cast<slice<T>*>(memory);
-  slice_copies<T, kAligned> copies(in, place_of_block<T>(in.size));
+  slice_copies<T, kAligned> copies(in, coordinates_of_block<T>(in.size));
   Sums sums;
   typename Sums::numbers now, next;
   copies.start(stage[0]);
@@ -161,12 +161,12 @@ __global__ void __launch_bounds__(Sums::tiles::kThreads) prefetched(factors in, 
     sums.multiply(now);
     now = next;
   }
-  sums.store(c, in.size, place_of_block<T>(in.size), nullptr);
+  sums.store(c, in.size, coordinates_of_block<T>(in.size), nullptr);
 }
 
 template <bool kAligned>
-void launch(step which, const factors& in, double* c) {
-  switch (which) {
+void launch(step version, const factors& in, double* c) {
+  switch (version) {
     case step::cuda_cores:
       return launch_one_stage<neighbour_sums<small_tiling>, kAligned>(in, c);
     case step::wmma:
@@ -185,9 +185,9 @@ void launch(step which, const factors& in, double* c) {
 
 }  // namespace
 
-result multiply(step which, std::span<const double> a, std::span<const double> b, shape size) {
+result multiply(step version, std::span<const double> a, std::span<const double> b, shape size) {
   return multiply_by(a, b, size, [&](auto aligned, const factors& in, double* c) {
-    launch<decltype(aligned)::value>(which, in, c);
+    launch<decltype(aligned)::value>(version, in, c);
   });
 }
 

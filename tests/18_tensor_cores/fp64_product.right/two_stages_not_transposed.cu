@@ -55,7 +55,7 @@ __global__ void __launch_bounds__(Sums::tiles::kThreads) staged(factors in, doub
   using T = typename Sums::tiles;
   extern __shared__ __align__(32) unsigned char memory[];
   auto* const stage = reinterpret_cast<slice<T>*>(memory);  // kStages of them
-  const place block = place_of_block<T>(in.size);
+  const coordinates block = coordinates_of_block<T>(in.size);
   slice_copies<T, kAligned> copies(in, block);
   Sums sums;
   copies.start(stage[0]);
@@ -90,7 +90,7 @@ struct rows_of_mma {
   using tiles = T;
   static constexpr unsigned kDown = T::WM / 16, kAcross = T::WN / 8;
   double sum[kDown][kAcross][4] = {};
-  place mine = place_of_warp<T>();
+  coordinates mine = coordinates_of_warp<T>();
   unsigned g = threadIdx.x % kWarp / 4, t = threadIdx.x % 4;
 
   struct numbers {
@@ -123,7 +123,7 @@ struct rows_of_mma {
     }
     multiply(now);
   }
-  __device__ void store(double* c, shape size, place block, double* /* free */) const {
+  __device__ void store(double* c, shape size, coordinates block, double* /* free */) const {
     for (unsigned r = 0; r < kDown; ++r)
       for (unsigned s = 0; s < kAcross; ++s)
         for (unsigned h = 0; h < 2; ++h)
@@ -142,8 +142,8 @@ struct rows_ahead : rows_of_mma<T> {
 namespace {
 
 template <bool kAligned>
-void launch(step which, const factors& in, double* c) {
-  switch (which) {
+void launch(step version, const factors& in, double* c) {
+  switch (version) {
     case step::cuda_cores:
       return launch_one_stage<core_sums<small_tiling>, kAligned>(in, c);
     case step::wmma:
@@ -160,9 +160,9 @@ void launch(step which, const factors& in, double* c) {
 
 }  // namespace
 
-result multiply(step which, std::span<const double> a, std::span<const double> b, shape size) {
+result multiply(step version, std::span<const double> a, std::span<const double> b, shape size) {
   return multiply_by(a, b, size, [&](auto aligned, const factors& in, double* c) {
-    launch<decltype(aligned)::value>(which, in, c);
+    launch<decltype(aligned)::value>(version, in, c);
   });
 }
 

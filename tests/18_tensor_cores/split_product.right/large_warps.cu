@@ -42,7 +42,7 @@ __device__ constexpr product product_number(unsigned i) {
 template <class T, unsigned kProducts>
 __device__ void add_slice(const slice<T>& from, warp_sums<T>& to) {
   using sums = warp_sums<T>;
-  const place mine = to.mine;
+  const coordinates mine = to.mine;
 #pragma unroll
   for (unsigned i = 0; i < T::BK; i += kTile) {
     fragment_a a[T::kPieces][sums::kDown];
@@ -90,8 +90,8 @@ result by_large_warps(std::span<const float> a, std::span<const float> b, shape 
   });
 }
 
-result multiply(step which, std::span<const float> a, std::span<const float> b, shape size) {
-  switch (which) {
+result multiply(step version, std::span<const float> a, std::span<const float> b, shape size) {
+  switch (version) {
     case step::one_product:
       return by_large_warps<1, 1>(a, b, size);
     case step::three_products:

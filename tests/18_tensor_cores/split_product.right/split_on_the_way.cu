@@ -95,8 +95,8 @@ result multiply_with(std::span<const float> a, std::span<const float> b, shape s
 
 }  // namespace
 
-result multiply(step which, std::span<const float> a, std::span<const float> b, shape size) {
-  switch (which) {
+result multiply(step version, std::span<const float> a, std::span<const float> b, shape size) {
+  switch (version) {
     case step::one_product:
       return multiply_with<1>(a, b, size);
     case step::three_products:

@@ -207,8 +207,8 @@ void launch_by_warpgroups(const factors& in, float* c, shape size) {
   by_warpgroups<T><<<blocks, T::kThreads, kBytes>>>(map_a, map_b, c, size, slices);
 }
 
-void launch(step which, const factors& in, float* c, shape size) {
-  switch (which) {
+void launch(step version, const factors& in, float* c, shape size) {
+  switch (version) {
     case step::wmma: {
       using T = tiling_wmma;
       const dim3 grid = grid_for<T>(size);
@@ -236,9 +236,9 @@ void launch(step which, const factors& in, float* c, shape size) {
 
 }  // namespace
 
-result multiply(step which, std::span<const float> a, std::span<const float> b, shape size) {
-  return multiply_by(which, a, b, size,
-                     [&](const factors& in, float* c) { launch(which, in, c, size); });
+result multiply(step version, std::span<const float> a, std::span<const float> b, shape size) {
+  return multiply_by(version, a, b, size,
+                     [&](const factors& in, float* c) { launch(version, in, c, size); });
 }
 
 }  // namespace lab::tf32_product

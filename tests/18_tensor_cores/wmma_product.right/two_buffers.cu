@@ -86,13 +86,13 @@ void launch_from_two_buffers(const factors& in, float* c) {
   kernel<<<grid_for(in.size, T::BM, T::BN), T::kThreads, kBytes>>>(in, c);
 }
 
-void launch(step which, const factors& in, float* c) {
-  if (which == step::one_tile_a_warp) {
+void launch(step version, const factors& in, float* c) {
+  if (version == step::one_tile_a_warp) {
     const dim3 grid = grid_for(in.size, kTile, kWarpsOfBlock * kTile);
     one_tile_a_warp<<<grid, kWarpsOfBlock * kWarp>>>(in, c);
-  } else if (which == step::shared_tiles) {
+  } else if (version == step::shared_tiles) {
     launch_from_two_buffers<tiling_shared>(in, c);
-  } else if (which == step::register_blocks) {
+  } else if (version == step::register_blocks) {
     launch_from_two_buffers<tiling_registers>(in, c);
   } else {
     throw invalid_input("wmma_product: there is no such step");
@@ -101,8 +101,8 @@ void launch(step which, const factors& in, float* c) {
 
 }  // namespace
 
-result multiply(step which, std::span<const float> a, std::span<const float> b, shape size) {
-  return multiply_by(a, b, size, [&](const factors& in, float* c) { launch(which, in, c); });
+result multiply(step version, std::span<const float> a, std::span<const float> b, shape size) {
+  return multiply_by(a, b, size, [&](const factors& in, float* c) { launch(version, in, c); });
 }
 
 }  // namespace lab::wmma_product

@@ -100,8 +100,8 @@ void launch_wide(const factors& in, float* c) {
   kernel<<<grid_for(in.size, 64, 64), kWarps * kWarp>>>(in, c);
 }
 
-void launch(step which, const factors& in, float* c) {
-  switch (which) {
+void launch(step version, const factors& in, float* c) {
+  switch (version) {
     case step::one_tile_a_warp:
       one_tile_a_warp<<<persistent_blocks((in.size.m + 15) / 16 * ((in.size.n + 15) / 16)),
                         kWarpsOfBlock * kWarp>>>(in, c);
@@ -116,8 +116,8 @@ void launch(step which, const factors& in, float* c) {
 
 }  // namespace
 
-result multiply(step which, std::span<const float> a, std::span<const float> b, shape size) {
-  return multiply_by(a, b, size, [&](const factors& in, float* c) { launch(which, in, c); });
+result multiply(step version, std::span<const float> a, std::span<const float> b, shape size) {
+  return multiply_by(a, b, size, [&](const factors& in, float* c) { launch(version, in, c); });
 }
 
 }  // namespace lab::wmma_product

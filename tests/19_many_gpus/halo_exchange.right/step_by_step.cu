@@ -85,14 +85,14 @@ void wide_halo(team& t, int steps, int depth) {
 
 }  // namespace
 
-result simulate(step which, int devices, int width, int height, std::span<const float> initial,
+result simulate(step version, int devices, int width, int height, std::span<const float> initial,
                 std::span<const float> heaters, int steps, int depth) {
   check(devices, width, height, initial, heaters, steps, depth);
   return host_part_of_simulate(devices, width, height, initial, heaters,
-                               which == step::wide_halo ? depth : 1, [&](team& t, int rows) {
-                                 if (which == step::exchange_first) exchange_first(t, steps);
-                                 if (which == step::overlapped) overlapped(t, steps);
-                                 if (which == step::wide_halo) wide_halo(t, steps, rows);
+                               version == step::wide_halo ? depth : 1, [&](team& t, int rows) {
+                                 if (version == step::exchange_first) exchange_first(t, steps);
+                                 if (version == step::overlapped) overlapped(t, steps);
+                                 if (version == step::wide_halo) wide_halo(t, steps, rows);
                                });
 }
 

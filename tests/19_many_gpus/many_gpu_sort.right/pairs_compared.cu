@@ -74,11 +74,11 @@ void exchange(part_list& parts, const cut_table& cuts) {
       part& to = parts[r];
       const std::size_t begin = cuts[s][r], count = cuts[s][r + 1] - begin;
       if (count == 0) continue;
-      const std::size_t place = place_of(cuts, s, r), bytes = count * sizeof(std::uint32_t);
-      CUDA_CHECK(cudaMemcpyPeerAsync(to.unsorted.keys.data() + place, to.device,
+      const std::size_t offset = offset_of(cuts, s, r), bytes = count * sizeof(std::uint32_t);
+      CUDA_CHECK(cudaMemcpyPeerAsync(to.unsorted.keys.data() + offset, to.device,
                                      from.sorted.keys.data() + begin, from.device, bytes,
                                      from.queue));
-      CUDA_CHECK(cudaMemcpyPeerAsync(to.unsorted.positions.data() + place, to.device,
+      CUDA_CHECK(cudaMemcpyPeerAsync(to.unsorted.positions.data() + offset, to.device,
                                      from.sorted.positions.data() + begin, from.device, bytes,
                                      from.queue));
     }
@@ -86,7 +86,7 @@ void exchange(part_list& parts, const cut_table& cuts) {
   }
   for (std::size_t r = 0; r < parts.size(); ++r) {
     for (const part& s : parts) CUDA_CHECK(cudaStreamWaitEvent(parts[r].queue, s.sent, 0));
-    parts[r].count = place_of(cuts, parts.size(), r);
+    parts[r].count = offset_of(cuts, parts.size(), r);
   }
 }
 
@@ -96,11 +96,11 @@ void exchange(part_list& parts, const cut_table& cuts) {
 /// belongs. Equal keys stay in the order of their runs.
 /// How many of the n sorted pairs come before (key, position).
 __device__ std::size_t pairs_before(const std::uint32_t* keys, const std::uint32_t* positions,
-                                    std::size_t n, const splitter& place) {
+                                    std::size_t n, const splitter& offset) {
   std::size_t found = 0;
   for (std::size_t width = std::size_t{1} << 32; width > 0; width /= 2)
     if (found + width <= n &&
-        is_before(keys[found + width - 1], positions[found + width - 1], place))
+        is_before(keys[found + width - 1], positions[found + width - 1], offset))
       found += width;
   return found;
 }
@@ -111,12 +111,12 @@ __global__ void merge_runs(const std::uint32_t* keys, const std::uint32_t* posit
   const std::size_t stride = std::size_t{gridDim.x} * blockDim.x, n = begins[runs];
   for (std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < n; i += stride) {
     const splitter mine{keys[i], positions[i]};
-    std::size_t place = 0;
+    std::size_t offset = 0;
     for (unsigned q = 0; q < runs; ++q)
-      place +=
+      offset +=
           pairs_before(keys + begins[q], positions + begins[q], begins[q + 1] - begins[q], mine);
-    keys_out[place] = mine.key;
-    positions_out[place] = mine.position;
+    keys_out[offset] = mine.key;
+    positions_out[offset] = mine.position;
   }
 }
 
@@ -172,7 +172,7 @@ std::vector<splitter> choose_splitters(int devices, std::span<const std::uint32_
   return sort_and_split(parts);
 }
 
-result sort(step which, int devices, std::span<const std::uint32_t> keys) {
+result sort(step version, int devices, std::span<const std::uint32_t> keys) {
   check(devices, keys);
   if (keys.empty()) return {{}, {}, std::vector<std::size_t>(static_cast<std::size_t>(devices)), 0};
   const keep_current_device keep;
@@ -182,7 +182,7 @@ result sort(step which, int devices, std::span<const std::uint32_t> keys) {
   const cut_table cuts = cuts_of(parts, sort_and_split(parts));
   send_begins_of_runs(parts, cuts);
   exchange(parts, cuts);
-  if (which == step::merge)
+  if (version == step::merge)
     merge(parts);
   else
     for (part& p : parts) sort_pairs(p);

@@ -75,10 +75,10 @@ void exchange(part_list& parts, const cut_table& cuts) {
       const std::size_t begin = cuts[s][r],
                         bytes = (cuts[s][r + 1] - begin) * sizeof(std::uint32_t);
       if (bytes == 0) continue;
-      const std::size_t place = place_of(cuts, s, r);
+      const std::size_t offset = offset_of(cuts, s, r);
       const auto copy = [&](const device_buffer<std::uint32_t>& from,
                             device_buffer<std::uint32_t>& to) {
-        CUDA_CHECK(cudaMemcpyPeerAsync(to.data() + place, parts[r].device, from.data() + begin,
+        CUDA_CHECK(cudaMemcpyPeerAsync(to.data() + offset, parts[r].device, from.data() + begin,
                                        parts[s].device, bytes, parts[s].queue));
       };
       CUDA_CHECK(cudaSetDevice(parts[s].device));
@@ -90,7 +90,7 @@ void exchange(part_list& parts, const cut_table& cuts) {
     CUDA_CHECK(cudaEventRecord(s.sent, s.queue));
     for (part& r : parts) CUDA_CHECK(cudaStreamWaitEvent(r.queue, s.sent, 0));
   }
-  for (std::size_t r = 0; r < all; ++r) parts[r].count = place_of(cuts, all, r);
+  for (std::size_t r = 0; r < all; ++r) parts[r].count = offset_of(cuts, all, r);
 }
 
 // --- merge: the runs are sorted already ----------------------------------------------------------
@@ -103,11 +103,11 @@ __global__ void merge_runs(const std::uint32_t* keys, const std::uint32_t* posit
   const std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
   if (i >= begins[runs]) return;
   const std::uint32_t key = keys[i];
-  std::size_t place = 0;
+  std::size_t offset = 0;
   for (unsigned q = 0; q < runs; ++q) {
     const std::size_t begin = begins[q], end = begins[q + 1];
     if (begin <= i && i < end) {
-      place += i - begin;
+      offset += i - begin;
       continue;
     }
     std::size_t low = begin, high = end;
@@ -119,10 +119,10 @@ __global__ void merge_runs(const std::uint32_t* keys, const std::uint32_t* posit
       else
         high = middle;
     }
-    place += low - begin;
+    offset += low - begin;
   }
-  keys_out[place] = key;
-  positions_out[place] = positions[i];
+  keys_out[offset] = key;
+  positions_out[offset] = positions[i];
 }
 
 void merge(part_list& parts) {
@@ -177,7 +177,7 @@ std::vector<splitter> choose_splitters(int devices, std::span<const std::uint32_
   return sort_and_split(parts);
 }
 
-result sort(step which, int devices, std::span<const std::uint32_t> keys) {
+result sort(step version, int devices, std::span<const std::uint32_t> keys) {
   check(devices, keys);
   if (keys.empty()) return {{}, {}, std::vector<std::size_t>(static_cast<std::size_t>(devices)), 0};
   const keep_current_device keep;
@@ -187,7 +187,7 @@ result sort(step which, int devices, std::span<const std::uint32_t> keys) {
   const cut_table cuts = cuts_of(parts, sort_and_split(parts));
   send_begins_of_runs(parts, cuts);
   exchange(parts, cuts);
-  if (which == step::merge)
+  if (version == step::merge)
     merge(parts);
   else
     for (part& p : parts) sort_pairs(p);

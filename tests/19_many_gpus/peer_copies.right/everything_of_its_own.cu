@@ -88,13 +88,13 @@ class queues {
 
 }  // namespace
 
-transfer send(step which, int from, int to, std::span<const int> words, int copies,
+transfer send(step version, int from, int to, std::span<const int> words, int copies,
               std::size_t piece) {
   check(from, to, copies, piece);
   const keep_current_device keep;
   const std::size_t n = words.size();
   const bool peers = can_access(from, to) && can_access(to, from);
-  const bool by_host = which == step::through_host || which == step::in_pieces || !peers;
+  const bool by_host = version == step::through_host || version == step::in_pieces || !peers;
   transfer done;
   done.way = by_host ? route::through_host : from == to ? route::within_device : route::direct;
   if (n == 0) return done;
@@ -108,8 +108,8 @@ transfer send(step which, int from, int to, std::span<const int> words, int copi
   device_buffer<int> target(n);
   CUDA_CHECK(cudaSetDevice(from));
   const device_buffer<int> source(words);
-  const std::size_t part = which == step::through_host ? n : std::min(piece, n);
-  registered host(which == step::through_host ? n : by_host ? 2 * part : 0);
+  const std::size_t part = version == step::through_host ? n : std::min(piece, n);
+  registered host(version == step::through_host ? n : by_host ? 2 * part : 0);
   queues q(from, to);
 
   event_timer timer;
@@ -117,7 +117,7 @@ transfer send(step which, int from, int to, std::span<const int> words, int copi
   q.in_waits();
   std::size_t sent = 0;  // parts
   for (int i = 0; i < copies; ++i) {
-    if (which == step::peer_copy) {
+    if (version == step::peer_copy) {
       CUDA_CHECK(
           cudaMemcpyPeerAsync(target.data(), to, source.data(), from, n * sizeof(int), q.out()));
     } else if (!by_host) {
@@ -127,16 +127,16 @@ transfer send(step which, int from, int to, std::span<const int> words, int copi
     } else {
       for (std::size_t first = 0; first < n; first += part, ++sent) {
         const std::size_t bytes = std::min(part, n - first) * sizeof(int);
-        const std::size_t places = which == step::through_host ? 1 : 2;
-        int* const place = host.data() + sent % places * part;
-        if (sent > 0 && places == 1) q.out_waits();
-        CUDA_CHECK(
-            cudaMemcpyAsync(place, source.data() + first, bytes, cudaMemcpyDeviceToHost, q.out()));
+        const std::size_t positions = version == step::through_host ? 1 : 2;
+        int* const position = host.data() + sent % positions * part;
+        if (sent > 0 && positions == 1) q.out_waits();
+        CUDA_CHECK(cudaMemcpyAsync(position, source.data() + first, bytes, cudaMemcpyDeviceToHost,
+                                   q.out()));
         // The next part goes to the other place, which is free when the part before has arrived.
-        if (sent > 0 && places == 2) q.out_waits();
+        if (sent > 0 && positions == 2) q.out_waits();
         q.in_waits();
-        CUDA_CHECK(
-            cudaMemcpyAsync(target.data() + first, place, bytes, cudaMemcpyHostToDevice, q.in()));
+        CUDA_CHECK(cudaMemcpyAsync(target.data() + first, position, bytes, cudaMemcpyHostToDevice,
+                                   q.in()));
       }
     }
   }

@@ -23,17 +23,17 @@ void through_host(const task& t) {
 }
 
 void in_pieces(const task& t) {
-  std::size_t place = 0;
+  std::size_t position = 0;
   const std::size_t room = std::min(t.piece, t.n);
   for (std::size_t begin = 0; begin < t.n; begin += room) {
     const std::size_t bytes = std::min(room, t.n - begin) * sizeof(int);
-    int* const host = t.host + place * room;
-    CUDA_CHECK(cudaStreamWaitEvent(t.out_queue, t.emptied[place], 0));
+    int* const host = t.host + position * room;
+    CUDA_CHECK(cudaStreamWaitEvent(t.out_queue, t.emptied[position], 0));
     CUDA_CHECK(cudaMemcpyAsync(host, t.source + begin, bytes, cudaMemcpyDeviceToHost, t.out_queue));
-    make_wait(t.in_queue, t.out_queue, t.filled[place]);
+    make_wait(t.in_queue, t.out_queue, t.filled[position]);
     CUDA_CHECK(cudaMemcpyAsync(t.target + begin, host, bytes, cudaMemcpyHostToDevice, t.in_queue));
-    CUDA_CHECK(cudaEventRecord(t.emptied[place], t.in_queue));
-    place = 1 - place;
+    CUDA_CHECK(cudaEventRecord(t.emptied[position], t.in_queue));
+    position = 1 - position;
   }
 }
 
@@ -90,18 +90,18 @@ void peer_kernel(const task& t) {
 
 }  // namespace
 
-transfer send(step which, int from, int to, std::span<const int> words, int copies,
+transfer send(step version, int from, int to, std::span<const int> words, int copies,
               std::size_t piece) {
   check(from, to, copies, piece);
   const keep_current_device keep;
-  const route way = route_of(which, from, to);
+  const route way = route_of(version, from, to);
   const auto run = [&](auto copy) {
-    return host_part_of_send(which, way, from, to, words, copies, piece, copy);
+    return host_part_of_send(version, way, from, to, words, copies, piece, copy);
   };
-  if (which == step::through_host) return run(through_host);
-  if (way == route::through_host) return run(which == step::peer_copy ? peer_copy : in_pieces);
+  if (version == step::through_host) return run(through_host);
+  if (way == route::through_host) return run(version == step::peer_copy ? peer_copy : in_pieces);
   const peer_access there(from, to), back(to, from);
-  return run(which == step::peer_copy ? peer_copy : peer_kernel);
+  return run(version == step::peer_copy ? peer_copy : peer_kernel);
 }
 
 }  // namespace lab::peer_copies

@@ -143,14 +143,14 @@ const mpi::job kDeviceBuffers("20.1 device_buffers", device_buffers_of_rank);
 
 }  // namespace
 
-result dot(step which, std::span<const float> x, std::span<const float> y, int ranks,
+result dot(step version, std::span<const float> x, std::span<const float> y, int ranks,
            int ranks_per_node) {
   require_good(x, y, ranks, ranks_per_node);
-  result all = run(which == step::reduce      ? kReduce
-                   : which == step::allreduce ? kAllreduce
-                                              : kDeviceBuffers,
+  result all = run(version == step::reduce      ? kReduce
+                   : version == step::allreduce ? kAllreduce
+                                                : kDeviceBuffers,
                    x, y, ranks, ranks_per_node);
-  if (which == step::reduce) all.sums.resize(1);
+  if (version == step::reduce) all.sums.resize(1);
   return all;
 }
 

@@ -167,11 +167,11 @@ const mpi::job kDeviceBuffers("20.1 device_buffers", device_buffers_of_rank);
 
 }  // namespace
 
-result dot(step which, std::span<const float> x, std::span<const float> y, int ranks,
+result dot(step version, std::span<const float> x, std::span<const float> y, int ranks,
            int ranks_per_node) {
   require_good(x, y, ranks, ranks_per_node);
-  if (which == step::allreduce) return run(kAllreduce, x, y, ranks, ranks_per_node);
-  if (which == step::device_buffers) return run(kDeviceBuffers, x, y, ranks, ranks_per_node);
+  if (version == step::allreduce) return run(kAllreduce, x, y, ranks, ranks_per_node);
+  if (version == step::device_buffers) return run(kDeviceBuffers, x, y, ranks, ranks_per_node);
   result all = run(kReduce, x, y, ranks, ranks_per_node);
   all.sums.resize(1);
   return all;

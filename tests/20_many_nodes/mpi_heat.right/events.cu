@@ -53,7 +53,7 @@ neighbours neighbours_in(MPI_Comm grid, process_grid size) {
 }
 
 /// Where number i of the border_layout is.
-__device__ int2 place_of(const border_layout& b, int i) {
+__device__ int2 position_of(const border_layout& b, int i) {
   if (i < b.down()) return {i, 0};
   if (i < b.left()) return {i - b.down(), b.height - 1};
   if (i < b.right()) return {0, i - b.left()};
@@ -63,7 +63,7 @@ __device__ int2 place_of(const border_layout& b, int i) {
 __global__ void pack(part_view p, float* packed) {
   const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   if (i >= p.borders.count()) return;
-  const int2 at = place_of(p.borders, i);
+  const int2 at = position_of(p.borders, i);
   packed[i] = heated(p, at.x, at.y);
 }
 
@@ -172,11 +172,11 @@ const mpi::job kOverlap("20.2 overlap", overlap_of_rank);
 
 }  // namespace
 
-result simulate(step which, int width, int height, std::span<const float> initial,
+result simulate(step version, int width, int height, std::span<const float> initial,
                 std::span<const float> heaters, int steps, int ranks, int kill_rank) {
   require_good(width, height, initial, heaters, steps, ranks);
   const process_grid grid = choose_grid(width, height, ranks);
-  return run(which == step::overlap ? kOverlap : kBlocking, grid, width, height, initial, heaters,
+  return run(version == step::overlap ? kOverlap : kBlocking, grid, width, height, initial, heaters,
              steps, ranks, kill_rank);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// One MPI_Neighbor_alltoallv for all borders; place_of() for both kernels along them.
+// One MPI_Neighbor_alltoallv for all borders; position_of() for both kernels along them.
 
 #include <cuda_runtime.h>
 
@@ -45,7 +45,7 @@ neighbours neighbours_in(MPI_Comm grid) {
 }
 
 /// Where number i of the border_layout is.
-__device__ int2 place_of(const border_layout& b, int i) {
+__device__ int2 position_of(const border_layout& b, int i) {
   if (i < b.down()) return {i, 0};
   if (i < b.left()) return {i - b.down(), b.height - 1};
   if (i < b.right()) return {0, i - b.left()};
@@ -55,7 +55,7 @@ __device__ int2 place_of(const border_layout& b, int i) {
 __global__ void pack(part_view p, float* packed) {
   const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   if (i >= p.borders.count()) return;
-  const int2 at = place_of(p.borders, i);
+  const int2 at = position_of(p.borders, i);
   packed[i] = heated(p, at.x, at.y);
 }
 
@@ -103,7 +103,7 @@ __global__ void blend_borders(part_view p) {
   const border_layout& b = p.borders;
   const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   if (i >= b.count()) return;
-  const int2 at = place_of(b, i);
+  const int2 at = position_of(b, i);
   if (i >= b.down() && i < b.left() && b.height == 1) return;
   if (i >= b.left() && (at.y == 0 || at.y == b.height - 1)) return;
   if (i >= b.right() && b.width == 1) return;
@@ -144,11 +144,11 @@ const mpi::job kOverlap("20.2 overlap", overlap_of_rank);
 
 }  // namespace
 
-result simulate(step which, int width, int height, std::span<const float> initial,
+result simulate(step version, int width, int height, std::span<const float> initial,
                 std::span<const float> heaters, int steps, int ranks, int kill_rank) {
   require_good(width, height, initial, heaters, steps, ranks);
   const process_grid grid = choose_grid(width, height, ranks);
-  return run(which == step::overlap ? kOverlap : kBlocking, grid, width, height, initial, heaters,
+  return run(version == step::overlap ? kOverlap : kBlocking, grid, width, height, initial, heaters,
              steps, ranks, kill_rank);
 }
 

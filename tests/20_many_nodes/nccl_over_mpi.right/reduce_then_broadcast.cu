@@ -105,10 +105,10 @@ const mpi::job kHierarchical("20.3 hierarchical", sum_by_both);
 
 }  // namespace
 
-result sum(step which, std::span<const float> vectors, int ranks, int ranks_per_node) {
-  require_good(which, vectors.size(), ranks, ranks_per_node);
-  if (which == step::nccl) return run(kNccl, vectors, ranks, ranks_per_node);
-  if (which == step::hierarchical) return run(kHierarchical, vectors, ranks, ranks_per_node);
+result sum(step version, std::span<const float> vectors, int ranks, int ranks_per_node) {
+  require_good(version, vectors.size(), ranks, ranks_per_node);
+  if (version == step::nccl) return run(kNccl, vectors, ranks, ranks_per_node);
+  if (version == step::hierarchical) return run(kHierarchical, vectors, ranks, ranks_per_node);
   return run(kMpi, vectors, ranks, ranks_per_node);
 }
 

@@ -47,7 +47,7 @@ samples measure(const job_size& size, unsigned repetitions, const delay& extra) 
 
 // --- speed-up and efficiency ---------------------------------------------------------------------
 
-std::vector<scaling_row> speedups(scaling which, std::span<const measurement> measured) {
+std::vector<scaling_row> speedups(scaling kind, std::span<const measurement> measured) {
   require_different_ranks(measured);
   std::vector<scaling_row> rows;
   const auto base = std::min_element(
@@ -56,7 +56,7 @@ std::vector<scaling_row> speedups(scaling which, std::span<const measurement> me
   for (const measurement& each : measured) {
     const double more = static_cast<double>(each.size.ranks) / base->size.ranks;
     const double sooner = base->seconds / each.seconds;
-    const double efficiency = which == scaling::weak ? sooner : sooner / more;
+    const double efficiency = kind == scaling::weak ? sooner : sooner / more;
     rows.push_back({each.size.ranks, efficiency * each.size.ranks, efficiency});
   }
   return rows;

@@ -45,14 +45,14 @@ samples measure(const job_size& size, unsigned repetitions, const delay& extra) 
 
 // --- speed-up and efficiency ---------------------------------------------------------------------
 
-std::vector<scaling_row> speedups(scaling which, std::span<const measurement> measured) {
+std::vector<scaling_row> speedups(scaling kind, std::span<const measurement> measured) {
   require_different_ranks(measured);
   std::vector<scaling_row> rows;
   std::vector<measurement> sorted(measured.begin(), measured.end());
   std::sort(sorted.begin(), sorted.end(),
             [](const auto& a, const auto& b) { return a.size.ranks < b.size.ranks; });
-  const auto rate = [which](const measurement& of) {
-    return (which == scaling::weak ? of.size.ranks : 1) / of.seconds;
+  const auto rate = [kind](const measurement& of) {
+    return (kind == scaling::weak ? of.size.ranks : 1) / of.seconds;
   };
   const double rate_of_one = rate(sorted[0]) / sorted[0].size.ranks;
   for (const measurement& each : measured) {

@@ -82,30 +82,30 @@ __global__ void chase_kernel(const unsigned* next, unsigned hops, unsigned* end)
   *end = hops == 0 ? 0 : *here;
 }
 
-/// Calls launch(std::integral_constant<unsigned, k>{}), where k is in_flight(which).
+/// Calls launch(std::integral_constant<unsigned, k>{}), where k is in_flight(version).
 template <class Launch>
-void for_step(step which, const Launch& launch) {
-  if (which == step::one) launch(std::integral_constant<unsigned, 1>{});
-  if (which == step::two) launch(std::integral_constant<unsigned, 2>{});
-  if (which == step::four) launch(std::integral_constant<unsigned, 4>{});
-  if (which == step::eight) launch(std::integral_constant<unsigned, 8>{});
+void for_step(step version, const Launch& launch) {
+  if (version == step::one) launch(std::integral_constant<unsigned, 1>{});
+  if (version == step::two) launch(std::integral_constant<unsigned, 2>{});
+  if (version == step::four) launch(std::integral_constant<unsigned, 4>{});
+  if (version == step::eight) launch(std::integral_constant<unsigned, 8>{});
 }
 
 }  // namespace
 
-total sum(step which, std::span<const std::uint32_t> values, const launch_shape& shape) {
+total sum(step version, std::span<const std::uint32_t> values, const launch_shape& shape) {
   return host_part_of_sum(values, shape, [&](const unsigned* in, std::size_t n, unsigned* out) {
-    for_step(which, [&](auto k) {
+    for_step(version, [&](auto k) {
       const std::size_t shared = k * shape.threads * sizeof(unsigned);
       sum_kernel<k><<<shape.blocks, shape.threads, shared>>>(in, n, out);
     });
   });
 }
 
-advanced advance(step which, std::span<const float> values, unsigned rounds,
+advanced advance(step version, std::span<const float> values, unsigned rounds,
                  const launch_shape& shape) {
   return host_part_of_advance(values, shape, [&](const float* in, float* out, std::size_t n) {
-    for_step(which, [&](auto k) {
+    for_step(version, [&](auto k) {
       advance_kernel<k><<<shape.blocks, shape.threads>>>(in, out, n, rounds);
     });
   });

@@ -25,26 +25,26 @@ auto in(const std::string& name, const F& f) {
   return f();
 }
 
-void name_streams(step which, const workplace& w) {
+void name_streams(step version, const workplace& w) {
   nvtxNameCudaStreamA(w.stream0, "stream 0");
-  if (which == step::two_streams) nvtxNameCudaStreamA(w.stream1, "stream 1");
+  if (version == step::two_streams) nvtxNameCudaStreamA(w.stream1, "stream 1");
 }
 
 }  // namespace
 
-result process(step which, std::span<const int> a, std::span<const int> b, std::size_t chunk) {
+result process(step version, std::span<const int> a, std::span<const int> b, std::size_t chunk) {
   return in("process", [&]() -> result {
     const auto w = in("prepare", [&] {
-      auto made = prepare(which, a, b, chunk);
-      if (made) name_streams(which, *made);
+      auto made = prepare(version, a, b, chunk);
+      if (made) name_streams(version, *made);
       return made;
     });
     if (!w) return {};
     in("queue", [&] {
-      begin_queue(which, *w);
+      begin_queue(version, *w);
       for (std::size_t first = 0; first < w->host.n; first += w->turn)
-        in("chunks " + std::to_string(first / w->turn), [&] { queue_turn(which, *w, first); });
-      end_queue(which, *w);
+        in("chunks " + std::to_string(first / w->turn), [&] { queue_turn(version, *w, first); });
+      end_queue(version, *w);
     });
     in("wait", [&] { wait(*w); });
     return in("fetch", [&] { return fetch(*w); });

@@ -19,31 +19,31 @@ class range {
   range& operator=(const range&) = delete;
 };
 
-void name_streams(step which, const workplace& w) {
+void name_streams(step version, const workplace& w) {
   nvtxNameCudaStreamA(w.stream0, "stream 0");
-  if (which == step::two_streams) nvtxNameCudaStreamA(w.stream1, "stream 1");
+  if (version == step::two_streams) nvtxNameCudaStreamA(w.stream1, "stream 1");
 }
 
 }  // namespace
 
-result process(step which, std::span<const int> a, std::span<const int> b, std::size_t chunk) {
+result process(step version, std::span<const int> a, std::span<const int> b, std::size_t chunk) {
   const range all("process");
   std::unique_ptr<workplace> w;
   {
     const range r("prepare");
-    w = prepare(which, a, b, chunk);
-    if (w) name_streams(which, *w);
+    w = prepare(version, a, b, chunk);
+    if (w) name_streams(version, *w);
   }
   if (!w) return {};
   {
     const range r("queue");
-    begin_queue(which, *w);
+    begin_queue(version, *w);
     std::size_t turn = 0;
     for (std::size_t first = 0; first < w->host.n; first += w->turn) {
       const range one("chunks " + std::to_string(turn++));
-      queue_turn(which, *w, first);
+      queue_turn(version, *w, first);
     }
-    end_queue(which, *w);
+    end_queue(version, *w);
   }
   {
     const range r("wait");

@@ -31,8 +31,8 @@ __global__ void four_elements(float* y, std::size_t n, unsigned rounds) {
     for (unsigned r = 0; r < rounds; ++r) mine = fmaf(kScale, mine, kShift);
     y[n - rest + t] = mine;
   } else if (t - rest < n / 4) {
-    int4* const place = reinterpret_cast<int4*>(y) + (t - rest);
-    const int4 bits = *place;
+    int4* const locate = reinterpret_cast<int4*>(y) + (t - rest);
+    const int4 bits = *locate;
     float a = __int_as_float(bits.x), b = __int_as_float(bits.y), c = __int_as_float(bits.z),
           d = __int_as_float(bits.w);
 #pragma unroll 4
@@ -42,7 +42,7 @@ __global__ void four_elements(float* y, std::size_t n, unsigned rounds) {
       c = fmaf(kScale, c, kShift);
       d = fmaf(kScale, d, kShift);
     }
-    *place = make_int4(__float_as_int(a), __float_as_int(b), __float_as_int(c), __float_as_int(d));
+    *locate = make_int4(__float_as_int(a), __float_as_int(b), __float_as_int(c), __float_as_int(d));
   }
 }
 
@@ -52,7 +52,7 @@ struct free_memory {
 
 }  // namespace
 
-result apply(step which, std::span<const float> values, unsigned rounds) {
+result apply(step version, std::span<const float> values, unsigned rounds) {
   const std::size_t n = values.size();
   require_at_most(cudaDevAttrMaxGridDimX, (n + kThreads - 1) / kThreads, "blocks");
   if (n == 0) return {};
@@ -64,9 +64,9 @@ result apply(step which, std::span<const float> values, unsigned rounds) {
     std::copy(values.begin(), values.end(), memory);
   };
   const auto launch = [&] {
-    if (which == step::one_element)
+    if (version == step::one_element)
       one_element<<<blocks_for(n), dim3(32, kThreads / 32)>>>(memory, n, rounds);
-    if (which == step::four_elements)
+    if (version == step::four_elements)
       four_elements<<<blocks_for(n / 4 + n % 4), kThreads>>>(memory, n, rounds);
     CUDA_CHECK(cudaGetLastError());
   };
@@ -114,7 +114,7 @@ ceilings roof_of(std::span<const measurement> kernels) {
   return {copy.done.bytes * 1000 / copy.ms, busy.done.operations * 1000 / busy.ms};
 }
 
-point place(const work& done, double ms, const ceilings& roof) {
+point locate(const work& done, double ms, const ceilings& roof) {
   require_place(done, ms, roof);
   const double ridge = roof.operations_per_second / roof.bytes_per_second;
   point p;

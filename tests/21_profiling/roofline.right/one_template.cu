@@ -57,9 +57,9 @@ void launch(const job& j) {
 
 }  // namespace
 
-result apply(step which, std::span<const float> values, unsigned rounds) {
+result apply(step version, std::span<const float> values, unsigned rounds) {
   return host_part_of_apply(values, rounds, [&](const job& j) {
-    which == step::one_element ? launch<1>(j) : launch<4>(j);
+    version == step::one_element ? launch<1>(j) : launch<4>(j);
   });
 }
 
@@ -104,7 +104,7 @@ ceilings roof_of(std::span<const measurement> kernels) {
   return {best(&work::bytes), best(&work::operations)};
 }
 
-point place(const work& done, double ms, const ceilings& roof) {
+point locate(const work& done, double ms, const ceilings& roof) {
   require_place(done, ms, roof);
   const double of_bytes = 1000 * done.bytes / roof.bytes_per_second,
                of_operations = 1000 * done.operations / roof.operations_per_second;

@@ -42,16 +42,16 @@ __global__ void four_elements(job j) {
   *reinterpret_cast<float4*>(j.output + i) = y;
 }
 
-void launch(step which, const job& j) {
-  if (which == step::one_element) one_element<<<blocks_for(j.n), kThreads>>>(j);
-  if (which == step::four_elements) four_elements<<<blocks_for(j.n / 4 + j.n % 4), kThreads>>>(j);
+void launch(step version, const job& j) {
+  if (version == step::one_element) one_element<<<blocks_for(j.n), kThreads>>>(j);
+  if (version == step::four_elements) four_elements<<<blocks_for(j.n / 4 + j.n % 4), kThreads>>>(j);
   CUDA_CHECK(cudaGetLastError());
 }
 
 }  // namespace
 
-result apply(step which, std::span<const float> values, unsigned rounds) {
-  return host_part_of_apply(values, rounds, [&](const job& j) { launch(which, j); });
+result apply(step version, std::span<const float> values, unsigned rounds) {
+  return host_part_of_apply(values, rounds, [&](const job& j) { launch(version, j); });
 }
 
 work work_of(std::size_t n, unsigned rounds) {
@@ -91,7 +91,7 @@ ceilings roof_of(std::span<const measurement> kernels) {
   return roof;
 }
 
-point place(const work& done, double ms, const ceilings& roof) {
+point locate(const work& done, double ms, const ceilings& roof) {
   require_place(done, ms, roof);
   point p;
   p.intensity = done.bytes > 0 ? done.operations / done.bytes : INFINITY;
