@@ -8,6 +8,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
+#include <exception>
 #include <span>
 #include <string>
 #include <thread>
@@ -201,6 +202,7 @@ TEST(MpiJob, NamesTheRankThatHasEndedAndHow) {
 }
 
 TEST(MpiJob, NamesTheRanksThatDoNotAnswerAndWhatTheyWaitFor) {
+  for (const int ranks : {1, 2}) (void)processes(ranks);  // their start may take longer than that
   ::setenv("LAB_MPI_TIME_LIMIT", "0.5", 1);
   const outcome hangs = outcome_of<lab::mpi_error>(2, mishap::hangs, 0);
   const outcome waits = outcome_of<lab::mpi_error>(1, mishap::waits, 0);
@@ -212,6 +214,24 @@ TEST(MpiJob, NamesTheRanksThatDoNotAnswerAndWhatTheyWaitFor) {
   EXPECT_TRUE(has(hangs, ": MPI_Barrier(world); rank 0 is in no call of MPI")) << hangs.sentence;
   EXPECT_TRUE(has(waits, "rank 0 of 1 has not answered after 0.5 s; rank 0 waits in "))
       << waits.sentence;
+}
+
+TEST(MpiJob, StartsWithinTheTimeLimitOfTheEnvironment) {
+  static int times = 0;  // the tests are repeated, and no job that is there already is started
+  const lab::mpi::options fresh{.environment = {"MPI_JOB_TEST=" + std::to_string(++times)}};
+  const auto start = [&] {
+    return kProcess.run(
+        2, [](int) { return std::tuple<>(); }, fresh);
+  };
+  ::setenv("LAB_MPI_TIME_LIMIT", "0.001", 1);
+  try {
+    (void)start();
+    ADD_FAILURE() << "two processes have started in a millisecond";
+  } catch (const std::exception& error) {
+    EXPECT_STREQ(error.what(), "mpirun cannot start 2 ranks: it takes longer than 0.001 s");
+  }
+  ::unsetenv("LAB_MPI_TIME_LIMIT");
+  EXPECT_EQ(start().size(), 2U);
 }
 
 #ifdef __CPU_DEVICE__

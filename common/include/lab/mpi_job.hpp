@@ -36,7 +36,8 @@ inline constexpr int kMostRanks = 64;
 
 /// How to run a job.
 struct options {
-  double time_limit_s = 60;  ///< of a call; LAB_MPI_TIME_LIMIT in the environment overrules it
+  /// Of a call. LAB_MPI_TIME_LIMIT in the environment overrules it, and the limit of a start.
+  double time_limit_s = 60;
   /// Variables for mpirun and the ranks, as in `OMPI_MCA_btl=tcp,self`. They overrule what the
   /// ranks inherit, and what this file sets.
   std::vector<std::string> environment = {};

@@ -61,6 +61,19 @@ clock::time_point after(double s) {
   return clock::now() + std::chrono::duration_cast<clock::duration>(seconds(s));
 }
 
+/// A limit in seconds: the one in the environment, where there is one.
+double limit_or(double limit) {
+  const char* const text = std::getenv("LAB_MPI_TIME_LIMIT");
+  const double chosen = text == nullptr ? 0 : std::strtod(text, nullptr);
+  return chosen > 0 ? chosen : limit;
+}
+
+std::string in_seconds(double limit) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%g s", limit);
+  return text.data();
+}
+
 /// "rank 3", or "ranks 0, 1 and 3".
 std::string in_words(const std::vector<int>& ranks) {
   std::string text = ranks.size() == 1 ? "rank " : "ranks ";
@@ -253,9 +266,7 @@ class running_job {
       if (!send_message(ranks_[rank].socket, message::work, all)) report_end_of(rank);
     }
     int failed = -1;
-    double limit = job_options_.time_limit_s;
-    if (const char* text = std::getenv("LAB_MPI_TIME_LIMIT"))
-      if (const double chosen = std::strtod(text, nullptr); chosen > 0) limit = chosen;
+    const double limit = limit_or(job_options_.time_limit_s);
     auto deadline = after(limit);
     while (count_silent() != 0) {
       if (left_until(deadline) <= 0) {
@@ -342,11 +353,13 @@ class running_job {
                          ", which cannot be started: " + std::strerror(error));
     }
 
-    const auto deadline = after(kStartLimit);
-    for (std::size_t count = 0; count < ranks_.size(); ++count) accept_one(deadline);
+    const double limit = limit_or(kStartLimit);
+    const auto deadline = after(limit);
+    const std::string too_long = "it takes longer than " + in_seconds(limit);
+    for (std::size_t count = 0; count < ranks_.size(); ++count) accept_one(deadline, too_long);
     ::close(std::exchange(listener_, -1));
     while (std::any_of(ranks_.begin(), ranks_.end(), [](auto& one) { return !one.ready; })) {
-      if (left_until(deadline) <= 0) cannot_start("it takes longer than a minute");
+      if (left_until(deadline) <= 0) cannot_start(too_long);
       try {
         receive_one(left_until(deadline));
       } catch (const mpi_error& reason) {
@@ -376,12 +389,12 @@ class running_job {
                        (ranks_.size() == 1 ? " rank: " : " ranks: ") + why);
   }
 
-  void accept_one(clock::time_point deadline) {
+  void accept_one(clock::time_point deadline, const std::string& too_long) {
     for (;;) {
       pollfd one{listener_, POLLIN, 0};
       if (::poll(&one, 1, 50) == 1) break;
       if (mpirun_has_ended()) cannot_start(first_complaint());
-      if (left_until(deadline) <= 0) cannot_start("it takes longer than a minute");
+      if (left_until(deadline) <= 0) cannot_start(too_long);
     }
     const int socket = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
     message kind{};
@@ -483,8 +496,7 @@ class running_job {
       (waits ? waiting : working).push_back(static_cast<int>(rank));
       if (waits) sentence += "; rank " + std::to_string(rank) + " waits in " + *one.waits_in;
     }
-    std::array<char, 32> time{};
-    std::snprintf(time.data(), time.size(), "%g s", limit);
+    const std::string time = in_seconds(limit);
     if (!working.empty())
       sentence +=
           "; " + in_words(working) + (working.size() == 1 ? " is" : " are") + " in no call of MPI";
@@ -492,10 +504,9 @@ class running_job {
     silent.insert(silent.end(), working.begin(), working.end());
     std::sort(silent.begin(), silent.end());
     usable_ = false;
-    if (silent.empty())
-      throw mpi_error("the ranks answered just after the limit of " + std::string(time.data()));
+    if (silent.empty()) throw mpi_error("the ranks answered just after the limit of " + time);
     throw mpi_error(in_words(silent) + " of " + std::to_string(ranks_.size()) +
-                    (silent.size() == 1 ? " has" : " have") + " not answered after " + time.data() +
+                    (silent.size() == 1 ? " has" : " have") + " not answered after " + time +
                     sentence);
   }
 
