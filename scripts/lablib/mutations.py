@@ -12,7 +12,7 @@ are never touched. The code is read by tokens, not parsed: it relies on the layo
 import re
 from bisect import bisect_right
 from dataclasses import dataclass
-from typing import Callable, Dict, Iterator, List, Optional, Tuple
+from typing import Callable, Dict, Iterator, List, Optional, Set, Tuple
 
 from lablib.cuda_tokens import Token, all_tokens
 
@@ -62,6 +62,11 @@ def _without_static_asserts(tokens: List[Token]) -> List[Token]:
 
 Edit = Tuple[int, int, str]  # start, end, replacement
 _CLOSING = {"(": ")", "[": "]", "{": "}"}
+_OTHER_WAY = {
+    "cudaMemcpyHostToDevice": "cudaMemcpyDeviceToHost",
+    "cudaMemcpyDeviceToHost": "cudaMemcpyHostToDevice",
+}
+_QUALIFIERS = ("const", "constexpr", "static", "__restrict__", "__shared__", "&")
 _STATEMENT_ENDS = (";", "{", "}", ")", "else", ":", "do")
 
 
@@ -83,6 +88,7 @@ class Source:
                 self.partner[start], self.partner[i] = i, start
         self.dim3_names = set(re.findall(r"\bdim3\s+(\w+)", text))
         self.bodies = self._device_functions()
+        self.types = self._declared_types()
 
     def is_at(self, i: int, *texts: str) -> bool:
         """Whether the tokens from number i on are these."""
@@ -117,9 +123,13 @@ class Source:
 
     def calls(self, *names: str) -> Iterator[int]:
         """The numbers of the tokens that are one of these names, with a ( behind it."""
+        return self.calls_like("|".join(map(re.escape, names)))
+
+    def calls_like(self, pattern: str) -> Iterator[int]:
+        """The same, of names that match a pattern."""
         for i, token in enumerate(self.tokens):
-            if token.kind == "name" and token.text in names and self.is_at(i + 1, "("):
-                if i + 1 in self.partner:
+            if token.kind == "name" and self.is_at(i + 1, "(") and i + 1 in self.partner:
+                if re.fullmatch(pattern, token.text):
                     yield i
 
     def statement(self, call: int) -> Optional[Tuple[int, int]]:
@@ -137,6 +147,40 @@ class Source:
         if self.get(last + 1) != ";" or self.get(first - 1) not in _STATEMENT_ENDS:
             return None
         return first, last + 1
+
+    def types_of(self, argument: str) -> Set[str]:
+        """Those with which this file declares the last name of an argument such as `&a` or
+        `source.width`. Where it declares none, names that begin alike may be of the same."""
+        last = re.findall(r"\w+(?:\(\)|\[\w+\])?", argument)[-1]
+        if last not in self.types:
+            known = last if last.endswith(")") else "[]" if last.endswith("]") else last[:5]
+            return {argument[0] * (argument[0] in "&*") + known}
+        return {argument[0] * (argument[0] in "&*") + type_ for type_ in self.types[last]}
+
+    def _declared_types(self) -> Dict[str, Set[str]]:
+        found: Dict[str, Set[str]] = {}
+        for i, token in enumerate(self.tokens):
+            first = i
+            while self.get(first - 1) in ("*", "&", "::", ">", "<", "const", "__restrict__") or (
+                first > 0 and self.tokens[first - 1].kind == "name"
+            ):
+                first -= 1
+            words = [t.text for t in self.tokens[first:i] if t.text not in _QUALIFIERS]
+            if token.kind == "name" and words and words[0] not in ("*", "&", "::", "<", "return"):
+                found.setdefault(token.text, set()).add("".join(words))
+        return found
+
+    def statements(self) -> Iterator[Tuple[int, int]]:
+        """First and last token of each statement that ends with a ; and has no braces of its own
+        before that."""
+        for last, token in enumerate(self.tokens):
+            if token.text != ";":
+                continue
+            first = last
+            while first > 0 and self.get(first - 1) not in (";", "{", "}", "(", "["):
+                first = self.partner[first - 1] if self.get(first - 1) in (")", "]") else first - 1
+            if first < last and self.get(first - 1) in (";", "{", "}"):
+                yield first, last
 
     def _device_functions(self) -> List[Tuple[int, int, bool]]:
         """Of each function that runs on the device: the brackets of its body, and whether it
@@ -393,11 +437,7 @@ def plain_update(source: Source) -> Iterator[Edit]:
 
 def wrong_direction(source: Source) -> Iterator[Edit]:
     """a copy in the wrong direction"""
-    other = {
-        "cudaMemcpyHostToDevice": "cudaMemcpyDeviceToHost",
-        "cudaMemcpyDeviceToHost": "cudaMemcpyHostToDevice",
-        "cudaMemcpyDeviceToDevice": "cudaMemcpyHostToDevice",
-    }
+    other = {**_OTHER_WAY, "cudaMemcpyDeviceToDevice": "cudaMemcpyHostToDevice"}
     for i, token in enumerate(source.tokens):
         if token.text in other:
             yield source.edit(i, i, other[token.text])
@@ -408,9 +448,12 @@ def swapped_copy(source: Source) -> Iterator[Edit]:
     for i in source.calls("cudaMemcpy", "cudaMemcpyAsync"):
         parts = source.arguments(i + 1)
         if len(parts) >= 4:
-            texts = [source.between(*part) for part in parts[:2]]
-            if texts[0] != texts[1]:
-                yield source.edit(parts[0][0], parts[1][1], f"{texts[1]}, {texts[0]}")
+            to, from_, bytes_, way = [source.between(*part) for part in parts[:4]]
+            if to != from_:
+                yield source.edit(parts[0][0], parts[1][1], f"{from_}, {to}")
+                if way in _OTHER_WAY:  # the whole copy the other way round
+                    back = f"{from_}, {to}, {bytes_}, {_OTHER_WAY[way]}"
+                    yield source.edit(parts[0][0], parts[3][1], back)
 
 
 def wrong_bytes(source: Source) -> Iterator[Edit]:
@@ -452,10 +495,14 @@ def wrong_stream(source: Source) -> Iterator[Edit]:
         if len(parts) > 3 and source.between(*parts[3]) != "0":
             yield source.edit(*parts[3], "0")
     last = {"cudaMemcpyAsync": 5, "cudaMemsetAsync": 4}
-    for i in source.calls(*last):
+    used_by = r"cuda\w*Async|nccl\w+|cudaEventRecord|cudaStreamWaitEvent|cublasSetStream"
+    stream = re.compile(r"(stream|queue)\w*(\[[^]]*\]|\(\)|\.get)*$", re.IGNORECASE)
+    for i in source.calls_like(used_by):
         parts = source.arguments(i + 1)
-        if len(parts) == last[source.get(i)]:
-            yield source.edit(*parts[-1], "0")
+        for part in parts:
+            is_last = part == parts[-1] and len(parts) == last.get(source.get(i))
+            if is_last or stream.search(source.between(*part)):
+                yield source.edit(*part, "0")
 
 
 def early_return(source: Source) -> Iterator[Edit]:
@@ -492,6 +539,140 @@ def off_by_one(source: Source) -> Iterator[Edit]:
         if "," not in text and "=" not in text and text != "&":
             first, last = i + 1, source.partner[i] - 1
             yield source.edit(first, last, _in_parentheses(source, first, last) + " + 1")
+
+
+def swapped_arguments(source: Source) -> Iterator[Edit]:
+    """two arguments of a call change places, where their type may be the same"""
+    name = r"[*&]?[A-Za-z_]\w*((\.|->|::)\w+(\(\))?|\[\w+\])*"
+    for open_bracket, close in source.partner.items():
+        before = source.tokens[open_bracket - 1]
+        called = before.kind == "name" and before.text not in _NO_CALLS
+        if source.get(open_bracket) != "(" or not (called or before.text == ">>>"):
+            continue
+        if not source.is_in_function(open_bracket) or close == open_bracket + 1:
+            continue
+        parts = source.arguments(open_bracket)
+        # Between two matrices stand their type and leading dimension.
+        reach = 3 if re.match("cublas|cudaMemcpy", before.text) else 1
+        for i, (begin, end) in enumerate(parts):
+            for other_begin, other_end in parts[i + 1 : i + 1 + reach]:
+                a, b = source.between(begin, end), source.between(other_begin, other_end)
+                if a == b or not (re.fullmatch(name, a) and re.fullmatch(name, b)):
+                    continue
+                if source.types_of(a) & source.types_of(b):
+                    middle = source.text[source.tokens[end].end : source.tokens[other_begin].start]
+                    yield source.edit(begin, other_end, f"{b}{middle}{a}")
+
+
+# What takes its arguments in any order, and words that are no names of functions.
+_NO_CALLS = (
+    *("if", "for", "while", "switch", "return", "sizeof", "catch", "alignas", "decltype"),
+    *("min", "max", "fmin", "fmax", "fminf", "fmaxf", "swap", "gcd", "lcm", "hypot"),
+)
+
+
+def one_of_two(source: Source) -> Iterator[Edit]:
+    """one of two similar statements in a row is left out"""
+
+    def shape(first: int, last: int) -> List[str]:
+        return [
+            token.text if token.kind == "op" or source.get(i + 1) == "(" else ""
+            for i, token in enumerate(source.tokens[first : last + 1], first)
+        ]
+
+    no_use = ("return", "break", "continue", "throw", "using", "const", "constexpr", "auto", "else")
+    chosen: Dict[int, int] = {}
+    all_of_them = list(source.statements())
+    for (first, last), (then_first, then_last) in zip(all_of_them, all_of_them[1:]):
+        is_declaration = [token.kind for token in source.tokens[first : first + 2]] == ["name"] * 2
+        if then_first != last + 1 or is_declaration or source.get(first) in no_use:
+            continue
+        if source.get(first + 1) in ("*", "::") and source.get(last - 1) != ")":
+            continue
+        if shape(first, last) == shape(then_first, then_last) and source.is_in_function(first):
+            chosen[first], chosen[then_first] = last, then_last
+    for first, last in chosen.items():
+        yield source.edit(first, last, "{}")
+
+
+def float_for_double(source: Source) -> Iterator[Edit]:
+    """a sum, or another variable, has half the bits"""
+    for i, token in enumerate(source.tokens):
+        if token.text == "double" and source.get(i - 1) not in ("(", ",", "<", "const"):
+            is_variable = source.tokens[i + 1].kind == "name" and source.get(i + 2) in "=[{;"
+            if is_variable and source.is_in_function(i):
+                yield source.edit(i, i, "float")
+
+
+def narrower_scope(source: Source) -> Iterator[Edit]:
+    """a fence or an atomic operation for too few threads, or one without an order"""
+    other = {
+        "__threadfence": "__threadfence_block",
+        "__threadfence_system": "__threadfence",
+        "thread_scope_device": "thread_scope_block",
+        "thread_scope_system": "thread_scope_device",
+        "memory_order_acquire": "memory_order_relaxed",
+        "memory_order_release": "memory_order_relaxed",
+        "memory_order_acq_rel": "memory_order_relaxed",
+        "memory_order_seq_cst": "memory_order_relaxed",
+    }
+    for i, token in enumerate(source.tokens):
+        if token.text in other:
+            yield source.edit(i, i, other[token.text])
+    for i in source.calls_like(r"atomic[A-Z][A-Za-z]+(_system)?"):
+        name, _, is_system = source.get(i).partition("_")
+        yield source.edit(i, i, name if is_system else f"{name}_block")
+
+
+def moved_barrier(source: Source) -> Iterator[Edit]:
+    """a barrier too early, too late, or inside the loop before it"""
+    all_of_them = dict(source.statements())
+    ending = {last: first for first, last in all_of_them.items()}
+    for i in source.calls("__syncthreads", "__syncwarp", "sync"):
+        own = source.statement(i)
+        if own is None:
+            continue
+        first, last = own
+        barrier = source.between(first, last)
+        before, after = ending.get(first - 1), all_of_them.get(last + 1)
+        if before is not None and source.get(before) != "else":
+            statement = source.between(before, first - 1)
+            yield source.edit(before, last, f"{barrier} {statement}")
+        if after is not None and source.get(after + 1) != "else":
+            yield source.edit(first, after, f"{source.between(last + 1, after)} {barrier}")
+        if source.get(first - 1) == "}":
+            yield source.edit(first - 1, last, f"{barrier} }}")
+
+
+def wrong_lane(source: Source) -> Iterator[Edit]:
+    """a shuffle takes the value of the lane beside the right one, or goes the other way"""
+    for i in source.calls_like(r"__shfl(_\w+)?_sync|shfl(_\w+)?"):
+        parts = source.arguments(i + 1)
+        place = 2 if source.get(i).startswith("__") else 1
+        if len(parts) > place:
+            yield source.edit(*parts[place], _in_parentheses(source, *parts[place]) + " + 1")
+        for way, back in (("_up", "_down"), ("_down", "_up")):
+            if way in source.get(i):
+                yield source.edit(i, i, source.get(i).replace(way, back))
+
+
+def first_for_all(source: Source) -> Iterator[Edit]:
+    """the first stream, event, buffer, device … is used for all"""
+    for i in range(1, len(source.tokens)):
+        named = re.search(r"(stream|event|buffer|device|comm|graph|rank)\w*$", source.get(i - 1))
+        if source.get(i) == "[" and named and i in source.partner:
+            close = source.partner[i]
+            if source.get(i + 1) not in ("0", "]") and source.is_in_function(i):
+                yield source.edit(i + 1, close - 1, "0")
+
+
+def no_sign(source: Source) -> Iterator[Edit]:
+    """what is below 0 is taken for 0, where a float or a double is compared with it"""
+    numbers = set(re.findall(r"\b(?:float|double)\s+(\w+)", source.text))
+    other = {"==": "<=", "!=": ">"}
+    for i, token in enumerate(source.tokens):
+        if token.text in other and _is_zero(source.get(i + 1)) and source.get(i - 1) in numbers:
+            yield source.edit(i, i, other[token.text])
 
 
 def _in_parentheses(source: Source, first: int, last: int) -> str:
@@ -554,6 +735,14 @@ KINDS: Tuple[Callable[[Source], Iterator[Edit]], ...] = (
     wrong_stream,
     early_return,
     off_by_one,
+    swapped_arguments,
+    one_of_two,
+    float_for_double,
+    narrower_scope,
+    moved_barrier,
+    wrong_lane,
+    first_for_all,
+    no_sign,
 )
 
 
@@ -562,9 +751,12 @@ def find(text: str) -> List[Mutation]:
     source = Source(text)
     starts = [0] + [match.end() for match in re.finditer("\n", text)]
     found: List[Mutation] = []
+    made: Set[Edit] = set()
     for kind in KINDS:
         ordinals: Dict[int, int] = {}
-        for start, end, replacement in sorted(set(kind(source))):
+        edits = set(kind(source)) - made
+        made |= edits
+        for start, end, replacement in sorted(edits):
             line = bisect_right(starts, start)
             ordinals[line] = ordinals.get(line, 0) + 1
             where = source.function_at(start)

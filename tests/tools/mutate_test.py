@@ -130,7 +130,7 @@ SOLUTION = """\
 #include "x.hpp"
 void f() {
   if (i < n) c[i] = 1;  // i < n
-  __syncthreads();
+  { __syncthreads(); }
 }
 """
 
@@ -229,7 +229,9 @@ class MutateTest(LabTest):
         self.assertIn("caught none; 1 equivalent; 0 survive: score 100.0 %", done.stdout)
 
     def test_a_listed_one_that_is_caught_is_an_error(self):
-        self.equivalents.write_text("comparison: *\n  x\nno_barrier: __syncthreads();\n  wrong\n")
+        self.equivalents.write_text(
+            "comparison: *\n  x\nno_barrier: { __syncthreads(); }\n  wrong\n"
+        )
         done = self.mutate("05.1", "--only", "no_barrier")
         self.assert_status(1, done)
         self.assertIn("caught after all: no_barrier@4.1, listed as equivalent at", done.stdout)

@@ -197,6 +197,12 @@ class KindsTest(unittest.TestCase):
         self.assert_changes(
             "swapped_copy", "{ cudaMemcpy(f(a, b), c, n, d); }", "{ cudaMemcpy(c, f(a, b), n, d); }"
         )
+        self.assert_changes(
+            "swapped_copy",
+            "{ cudaMemcpy(a, b, n, cudaMemcpyHostToDevice); }",
+            "{ cudaMemcpy(b, a, n, cudaMemcpyHostToDevice); }",
+            "{ cudaMemcpy(b, a, n, cudaMemcpyDeviceToHost); }",
+        )
 
     def test_wrong_bytes(self):
         self.assert_changes("wrong_bytes", "{ f(n * sizeof(int), 1); }", "{ f(n, 1); }")
@@ -223,7 +229,13 @@ class KindsTest(unittest.TestCase):
             "{ cudaMemcpyAsync(a, b, c, d, s); }",
             "{ cudaMemcpyAsync(a, b, c, d, 0); }",
         )
-        self.assert_changes("wrong_stream", "{ k<<<a, b>>>(); }")
+        self.assert_changes(
+            "wrong_stream", "{ cudaEventRecord(e, in.stream); }", "{ cudaEventRecord(e, 0); }"
+        )
+        self.assert_changes(
+            "wrong_stream", "{ ncclSend(p, streams[k], c); }", "{ ncclSend(p, 0, c); }"
+        )
+        self.assert_changes("wrong_stream", "{ k<<<a, b>>>(); cudaStreamDestroy(stream); }")
 
     def test_early_return(self):
         self.assert_changes(
@@ -245,6 +257,121 @@ class KindsTest(unittest.TestCase):
             "{ a[i] = b[i * 2][j + 1]; }",
         )
         self.assert_changes("off_by_one", "float t[kTile][kTile]; f([&] { }); a[0];")
+
+    def test_swapped_arguments(self):
+        self.assert_changes(
+            "swapped_arguments",
+            "void f(int m, const int n, float x) { g(m, n, x); }",
+            "void f(int m, const int n, float x) { g(n, m, x); }",
+        )
+        self.assert_changes(
+            "swapped_arguments",
+            "void f(float* a, float* b) { k<<<1, 2>>>(a, b); }",
+            "void f(float* a, float* b) { k<<<1, 2>>>(b, a); }",
+        )
+        # Between the operands of cuBLAS stand other arguments.
+        self.assert_changes(
+            "swapped_arguments",
+            "void f(int n, T* a, T* b) { cublasF(a, n, b); }",
+            "void f(int n, T* a, T* b) { cublasF(b, n, a); }",
+        )
+        # Of a header's types nothing is known.
+        self.assert_changes(
+            "swapped_arguments",
+            "void f() { g(x.data(), y.data()); g(x.data(), x.size()); }",
+            "void f() { g(y.data(), x.data()); g(x.data(), x.size()); }",
+        )
+        self.assert_changes(
+            "swapped_arguments", "void f(int m, int n) { min(m, n); g(m, m); g(m + 1, n); }"
+        )
+        self.assert_changes("swapped_arguments", "void f(int m, int n);")
+
+    def test_one_of_two(self):
+        self.assert_changes(
+            "one_of_two",
+            "void f() { g(a, 1); g(b, 2); h(c, 3); x = 1; }",
+            "void f() { {} g(b, 2); h(c, 3); x = 1; }",
+            "void f() { g(a, 1); {} h(c, 3); x = 1; }",
+        )
+        self.assert_changes(
+            "one_of_two",
+            "void f() { a.x[i] = p; a.y[i] = q; }",
+            "void f() { {} a.y[i] = q; }",
+            "void f() { a.x[i] = p; {} }",
+        )
+        self.assert_changes("one_of_two", "void f() { int a = 1; int b = 2; T* p; T* q; }")
+        self.assert_changes("one_of_two", "void f() { for (a = 1; b < 2; ++c) g(); }")
+        self.assert_changes("one_of_two", "struct s { a.b = 1; c.d = 2; };")
+
+    def test_float_for_double(self):
+        self.assert_changes(
+            "float_for_double",
+            "void f(double x, const v<double>& y) { double sum = 0; const double z = 1; }",
+            "void f(double x, const v<double>& y) { float sum = 0; const double z = 1; }",
+        )
+
+    def test_narrower_scope(self):
+        self.assert_changes("narrower_scope", "{ __threadfence(); }", "{ __threadfence_block(); }")
+        self.assert_changes("narrower_scope", "{ atomicAdd(p, 1); }", "{ atomicAdd_block(p, 1); }")
+        self.assert_changes("narrower_scope", "{ atomicOr_system(p, 1); }", "{ atomicOr(p, 1); }")
+        self.assert_changes(
+            "narrower_scope",
+            "{ cuda::atomic_ref<int, cuda::thread_scope_device> x(*p); }",
+            "{ cuda::atomic_ref<int, cuda::thread_scope_block> x(*p); }",
+        )
+        self.assert_changes(
+            "narrower_scope",
+            "{ x.load(cuda::memory_order_acquire); }",
+            "{ x.load(cuda::memory_order_relaxed); }",
+        )
+        self.assert_changes("narrower_scope", "{ atomicAdd_block(p, 1); __threadfence_block(); }")
+
+    def test_moved_barrier(self):
+        self.assert_changes(
+            "moved_barrier",
+            "{ f(); __syncthreads(); g(); }",
+            "{ __syncthreads(); f(); g(); }",
+            "{ f(); g(); __syncthreads(); }",
+        )
+        self.assert_changes(
+            "moved_barrier",
+            "{ for (;;) { f(); } block.sync(); { g(); } }",
+            "{ for (;;) { f(); block.sync(); } { g(); } }",
+        )
+        self.assert_changes("moved_barrier", "{ if (a) f(); else g(); any = __syncthreads_or(x); }")
+
+    def test_wrong_lane(self):
+        self.assert_changes(
+            "wrong_lane", "{ __shfl_sync(m, v, 0); }", "{ __shfl_sync(m, v, 0 + 1); }"
+        )
+        self.assert_changes(
+            "wrong_lane",
+            "{ warp.shfl_down(v, d); }",
+            "{ warp.shfl_up(v, d); }",
+            "{ warp.shfl_down(v, d + 1); }",
+        )
+
+    def test_first_for_all(self):
+        self.assert_changes(
+            "first_for_all",
+            "void f() { g(streams[i % 2], streams[0], x[i]); }",
+            "void f() { g(streams[0], streams[0], x[i]); }",
+        )
+        self.assert_changes("first_for_all", "void f(T* streams[kCount]);")
+
+    def test_no_sign(self):
+        self.assert_changes(
+            "no_sign",
+            "void f(float beta, int n) { if (beta == 0 || n == 0) g(); }",
+            "void f(float beta, int n) { if (beta <= 0 || n == 0) g(); }",
+        )
+        self.assert_changes(
+            "no_sign", "void f(double x) { g(x != 0.0); }", "void f(double x) { g(x > 0.0); }"
+        )
+
+    def test_no_edit_is_made_by_two_kinds(self):
+        names = [m.kind for m in mutations.find("void f(int a, int b) { dim3(a, b); }")]
+        self.assertEqual(1, len([kind for kind in names if kind.startswith("swap")]))
 
 
 class NamesTest(unittest.TestCase):
