@@ -9,7 +9,6 @@
 #endif
 
 #include <algorithm>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -417,19 +416,6 @@ class Late : public ::testing::TestWithParam<named_step> {
   }
 };
 INSTANTIATE_TEST_SUITE_P(Steps, Late, ::testing::ValuesIn(kSteps), lab::testing::by_step);
-
-/// A kernel in a stream that the timer does not wait for brings all words, too.
-TEST(LateKernels, RunWhileTheTimeIsTaken) {
-  using milliseconds = std::chrono::duration<float, std::milli>;
-  constexpr int kCopies = 20;
-  const ints words = words_of(100'000, 1);
-  cpu_device::set_stream_policy(stream_policy::deferred);
-  const auto begin = std::chrono::steady_clock::now();
-  const auto sent = send(step::peer_kernel, 0, last_device(), words, kCopies, 100);
-  const milliseconds call = std::chrono::steady_clock::now() - begin;
-  cpu_device::set_stream_policy(stream_policy::eager);
-  EXPECT_GT(kCopies * sent.copy_ms, call.count() / 4) << "most of the call is its kernels";
-}
 
 TEST_P(Late, WordsAreReadWhenTheyAreThere) {
   for (const auto policy : {stream_policy::deferred, stream_policy::interleaved,
