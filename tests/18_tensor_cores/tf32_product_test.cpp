@@ -98,7 +98,7 @@ auto by(step version) {
 }
 
 #define SKIP_WITHOUT(version) \
-  if (!has(which)) GTEST_SKIP() << "this device has no such tensor cores"
+  if (!has(version)) GTEST_SKIP() << "this device has no such tensor cores"
 
 // --- who does the work ---------------------------------------------------------------------------
 
