@@ -643,7 +643,9 @@ class ChartTest(unittest.TestCase):
     def test_what_was_measured_at_one_size_is_no_line(self):
         _, sweep = self.charts(
             *(result("a", [1.0], bytes=n * 1e9, arguments=f"--size {n}M") for n in (1, 4)),
-            result("a", [2.0], bytes=4e9, arguments="--size 4M --load 0.9"),
+            result(
+                "a", [2.0], bytes=4e9, arguments="--size 4M --load 0.9", library="L", library_ms=0.5
+            ),
         )
         self.assertNotIn("--load", sweep)
 

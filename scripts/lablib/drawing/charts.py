@@ -290,7 +290,13 @@ def _sweep(name: str, exercise: str, data: _Data, report: Report) -> Picture:
     heading = f"{_title(exercise)}: rates by size"
     # What was measured at one size is a bar of the other chart, and no line.
     lines = any(len(series.rates) > 1 for series in data.series)
-    shown = [each for each in data.series if each.library or len(each.rates) > 1 or not lines]
+    steps = [each for each in data.series if not each.library]
+    variants = {each.variant for each in steps if len(each.rates) > 1 or not lines}
+    shown = [
+        each
+        for each in data.series
+        if (each.variant in variants if each.library else len(each.rates) > 1 or not lines)
+    ]
     works = sorted({work for series in shown for work in series.rates}, key=data.place)
     least, most = math.log2(data.place(works[0])), math.log2(data.place(works[-1]))
     rates = [rate for series in shown for rate in series.rates.values()]
