@@ -410,19 +410,31 @@ def _build_books(folder: Path, kinds: List[str]) -> bool:
     source = folder / "book"
     book = Site(book=True)
     book.stage(source)
-    if "epub" in kinds:
-        shutil.rmtree(folder / "epub", ignore_errors=True)  # all that is in it would be packed
-        if not _sphinx("epub", source, folder):
-            return False
-        shutil.copy(folder / "epub/cuda_labs.epub", folder / "cuda_labs.epub")
-    if "pdf" in kinds:
-        if not _sphinx("singlehtml", source, folder):
-            return False
-        whole = folder / "singlehtml/index.html"
-        problem = paper.print_book(whole, folder / "cuda_labs.pdf", book.parts())
-        if problem:
-            print(problem, file=sys.stderr)
-            return False
+    # The printing browser leaves a processor idle: Sphinx makes the other book meanwhile.
+    if "pdf" in kinds and not _sphinx("singlehtml", source, folder):
+        return False
+    with ThreadPoolExecutor() as parts:
+        done = []
+        if "pdf" in kinds:
+            done.append(parts.submit(_print_book, folder, book))
+        if "epub" in kinds:
+            done.append(parts.submit(_pack_book, folder, source))
+    return all(part.result() for part in done)
+
+
+def _print_book(folder: Path, book: Site) -> bool:
+    whole = folder / "singlehtml/index.html"
+    problem = paper.print_book(whole, folder / "cuda_labs.pdf", book.parts())
+    if problem:
+        print(problem, file=sys.stderr)
+    return not problem
+
+
+def _pack_book(folder: Path, source: Path) -> bool:
+    shutil.rmtree(folder / "epub", ignore_errors=True)  # all that is in it would be packed
+    if not _sphinx("epub", source, folder):
+        return False
+    shutil.copy(folder / "epub/cuda_labs.epub", folder / "cuda_labs.epub")
     return True
 
 
