@@ -20,7 +20,7 @@ namespace {
 
 using lab::texture_1d::settings;
 
-/// From `begin` to `end` texels in steps of 1 / `parts`, as places.
+/// From `begin` to `end` texels in steps of 1 / `parts`, as coordinates.
 std::vector<float> coordinates_between(int begin, int end, int parts, int texels, bool normalized) {
   std::vector<float> coordinates;
   for (int k = begin * parts; k <= end * parts; ++k) {

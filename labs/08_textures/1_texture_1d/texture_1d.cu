@@ -28,7 +28,7 @@ __global__ void fetch_each(cudaTextureObject_t view, const int* indices, float* 
   //          of the texture needs no guard; a thread past n does.
 }
 
-// --- a CUDA array: a place, and rules for what is between and outside ----------------------------
+// --- a CUDA array: a coordinate, and rules for what is between and outside -----------------------
 
 array_owner array_of(std::span<const float> texels) {
   // TODO(3): cudaMallocArray for so many floats, the owner around it, then the texels into it:
@@ -44,7 +44,7 @@ texture_view view_of(const array_owner& array, const settings& settings) {
 
 __global__ void sample_each(cudaTextureObject_t view, const float* coordinates, float* values,
                             std::size_t n) {
-  // TODO(5): as fetch_each, with tex1D<float>(object, place).
+  // TODO(5): as fetch_each, with tex1D<float>(object, coordinate).
 }
 
 }  // namespace
