@@ -14,6 +14,7 @@ from lablib.metadata import parse_toml
 
 LIST = "docs/wording.toml"
 _PAGES = re.compile(r"((docs|labs|solutions)/.+|README|CONTRIBUTING)\.md")
+_MACRO = re.compile(r"^[ \t]*#[ \t]*define\b((?:\\\n|[^\n])*)", re.MULTILINE)
 _CODE = re.compile(r"(labs|solutions|tests/\d\d_\w+|common/(include|src))/.+\.(cu|hpp|cpp)")
 
 
@@ -70,11 +71,14 @@ def prose(path: str, text: str) -> Iterator[Tuple[int, str]]:
 
 
 def names(path: str, text: str) -> Iterator[Tuple[int, str]]:
-    """Line and text of each name in a program."""
-    if not path.endswith(".md"):
-        for token in all_tokens(text):
+    """Line and text of each name in a program, those of its macros last."""
+    if path.endswith(".md"):
+        return
+    macros = [(match.start(1), match[1]) for match in _MACRO.finditer(text)]
+    for start, code in [(0, text), *macros]:
+        for token in all_tokens(code):
             if token.kind == "name":
-                yield text.count("\n", 0, token.start) + 1, token.text
+                yield text.count("\n", 0, start + token.start) + 1, token.text
 
 
 def find(path: str, text: str, avoided: List[Avoided]) -> Iterator[Tuple[int, str]]:

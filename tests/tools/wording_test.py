@@ -76,9 +76,13 @@ class WordingTest(unittest.TestCase):
             self.found("labs/05_x/1_y/y.cu", "void f(step which) {\n  use(of.which);\n}\n"),
         )
         self.assertEqual(1, len(self.found("tests/05_x/y.right/z.cu", "int kMine;\n")))
+        self.assertEqual(
+            [(2, message), (3, message)],
+            self.found("labs/05_x/1_y/y.cu", "int x;\n#define USE(which) \\\n  use(which)\n"),
+        )
         for path, text in (
-            ("labs/05_x/1_y/y.cu", "// which\nint whichever, k_which; f(\"which\");\n"),
-            ("labs/05_x/1_y/y.cu", "#define which 1\nint Which;\n"),
+            ("labs/05_x/1_y/y.cu", '// which\nint whichever, k_which; f("which");\n'),
+            ("labs/05_x/1_y/y.cu", '#include "which.hpp"\nint Which;\n'),
             ("labs/05_x/1_y/hints.md", "which\n```\nint which;\n```\n"),
             ("tests/support/x.cpp", "int which;\n"),
         ):
