@@ -139,8 +139,8 @@ void create_worker() {
       "the system refused memory for the stacks of a block of " +
       std::to_string(w.launch->block.x * w.launch->block.y * w.launch->block.z) +
       " threads: each of them that waits needs " + std::to_string(kStackBytes / 1024) +
-      " KiB of addresses, and " + std::to_string(worker_count()) +
-      " OS threads work on such blocks.\n  Try: a larger limit (ulimit -d, ulimit -v), or fewer OS "
+      " KiB of address space, and up to " + std::to_string(worker_count()) +
+      " OS threads run a block each.\n  Try: a larger limit (ulimit -d, ulimit -v), or fewer OS "
       "threads (CPU_DEVICE_WORKERS=1).";
   give_up_block(w);
 }
