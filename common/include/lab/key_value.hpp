@@ -48,7 +48,7 @@ inline key_values make_key_values(std::size_t n, std::uint64_t seed,
 }
 
 /// What a sorting network can be asked for: throws invalid_input, with a sentence that begins with
-/// `who`, unless the length is a power of two up to 2^31, there are count * length keys, and as
+/// `caller`, unless the length is a power of two up to 2^31, there are count * length keys, and as
 /// many values or none.
 inline void require_network_input(const std::string& caller, std::span<const std::uint32_t> keys,
                                   std::span<const std::uint32_t> values, batch arrays) {
