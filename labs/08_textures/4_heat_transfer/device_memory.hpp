@@ -33,8 +33,12 @@ class pitched_buffer {
   int width() const { return width_; }
   int height() const { return height_; }
 
-  /// `cells` are width * height floats without gaps.
+  /// `cells` are width * height floats without gaps. The padding behind each row becomes NaN: a
+  /// kernel may read it, and where it is used by mistake the result shows it.
   void copy_from(std::span<const float> cells) {
+    if (pitch_bytes_ > width_bytes())
+      CUDA_CHECK(cudaMemset2D(reinterpret_cast<std::byte*>(data_) + width_bytes(), pitch_bytes_,
+                              0xFF, pitch_bytes_ - width_bytes(), rows()));
     CUDA_CHECK(cudaMemcpy2D(data_, pitch_bytes_, cells.data(), width_bytes(), width_bytes(), rows(),
                             cudaMemcpyHostToDevice));
   }
