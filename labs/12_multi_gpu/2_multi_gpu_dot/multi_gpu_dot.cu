@@ -38,8 +38,8 @@ namespace {
 part_result work_of_device(int device, std::span<const float> a, std::span<const float> b) {
   // TODO(2): make `device` this thread's current one, before anything else: memory, events and
   //          launches all belong to the device that is current at that moment. Then as always:
-  //          buffers; then, with a host_timer running, the copies, the launch (in the default
-  //          stream: nullptr) between start() and stop() of an event_timer, the partial sums.
+  //          buffers; then, with a host_timer running, the copies, a timed_launch() (in the
+  //          default stream: nullptr), the partial sums.
   throw not_written("work_of_device", 2);
 }
 
@@ -92,7 +92,7 @@ result one_thread(std::span<const float> a, std::span<const float> b,
   std::list<device_part> parts;
   // TODO(5): three loops, over the parts that have elements. The first makes each part's
   //          device_part. Now a host_timer. The second queues the part's copies
-  //          (cudaMemcpyAsync) and its kernel, in the part's stream. The third waits for each
+  //          (cudaMemcpyAsync) and its timed_launch(), in its stream. The third waits for each
   //          stream, and collects sums and times. All three need the right current device, for
   //          every part anew.
   throw not_written("step one_thread", 5);

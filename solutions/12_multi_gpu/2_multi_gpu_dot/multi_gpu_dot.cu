@@ -48,8 +48,8 @@ namespace {
 part_result work_of_device(int device, std::span<const float> a, std::span<const float> b) {
   // TODO(2): make `device` this thread's current one, before anything else: memory, events and
   //          launches all belong to the device that is current at that moment. Then as always:
-  //          buffers; then, with a host_timer running, the copies, the launch (in the default
-  //          stream: nullptr) between start() and stop() of an event_timer, the partial sums.
+  //          buffers; then, with a host_timer running, the copies, a timed_launch() (in the
+  //          default stream: nullptr), the partial sums.
   // BEGIN SOLUTION
   // STUB: throw not_written("work_of_device", 2);
   CUDA_CHECK(cudaSetDevice(device));
@@ -61,9 +61,7 @@ part_result work_of_device(int device, std::span<const float> a, std::span<const
   const host_timer total;
   device_a.copy_from(a);
   device_b.copy_from(b);
-  kernel.start();
-  launch(blocks, device_a.data(), device_b.data(), partial.data(), n, nullptr);
-  kernel.stop();
+  timed_launch(kernel, blocks, device_a.data(), device_b.data(), partial.data(), n, nullptr);
   const double sum = sum_of(partial.to_vector());
   return {sum, kernel.milliseconds(), static_cast<float>(total.milliseconds())};
   // END SOLUTION
@@ -145,7 +143,7 @@ result one_thread(std::span<const float> a, std::span<const float> b,
   std::list<device_part> parts;
   // TODO(5): three loops, over the parts that have elements. The first makes each part's
   //          device_part. Now a host_timer. The second queues the part's copies
-  //          (cudaMemcpyAsync) and its kernel, in the part's stream. The third waits for each
+  //          (cudaMemcpyAsync) and its timed_launch(), in its stream. The third waits for each
   //          stream, and collects sums and times. All three need the right current device, for
   //          every part anew.
   // BEGIN SOLUTION
@@ -164,10 +162,8 @@ result one_thread(std::span<const float> a, std::span<const float> b,
                                cudaMemcpyHostToDevice, part.queue));
     CUDA_CHECK(cudaMemcpyAsync(part.b.data(), b.data() + part.begin, part.b.size_bytes(),
                                cudaMemcpyHostToDevice, part.queue));
-    part.kernel.start(part.queue);
-    launch(static_cast<unsigned>(part.partial.size()), part.a.data(), part.b.data(),
-           part.partial.data(), part.a.size(), part.queue);
-    part.kernel.stop();
+    timed_launch(part.kernel, static_cast<unsigned>(part.partial.size()), part.a.data(),
+                 part.b.data(), part.partial.data(), part.a.size(), part.queue);
   }
 
   std::vector<part_result> results;
