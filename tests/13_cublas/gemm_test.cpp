@@ -214,8 +214,9 @@ TEST_P(EachStep, IsRightWhenTheCallIsRepeated) {
 
 TEST_P(EachStep, ScalesCWhereSumsHaveNoTerms) {
   const vector c = {1, 2, 3, 4, 5, 6};
-  EXPECT_EQ(multiply(version(), 7, a({}, 2, 0), b({}, 0, 2), 2, {c, 2, 2, 3}).c,
-            (vector{2, 4, 3, 8, 10, 6}));
+  for (const float beta : {2.0F, -2.0F})
+    EXPECT_EQ(multiply(version(), 7, a({}, 2, 0), b({}, 0, 2), beta, {c, 2, 2, 3}).c,
+              (vector{beta, 2 * beta, 3, 4 * beta, 5 * beta, 6}));
   const vector nans = {kNaN, 2};
   EXPECT_EQ(multiply(version(), 7, a({}, 1, 0), b({}, 0, 2), 0, {nans, 1, 2, 2}).c, (vector{0, 0}));
 }

@@ -189,7 +189,9 @@ TEST_P(EachStep, ScalesYWhereThereIsNothingToMultiply) {
   // y has 3 elements, x none: every element of A x is an empty sum.
   const bool normal = version() == step::normal;
   const row_major m{{}, normal ? std::size_t{3} : 0, normal ? 0 : std::size_t{3}, 3};
-  EXPECT_EQ(multiply(version(), 5, m, {}, 2, vector{1, 2, 3}).y, (vector{2, 4, 6}));
+  for (const float beta : {2.0F, -2.0F})
+    EXPECT_EQ(multiply(version(), 5, m, {}, beta, vector{1, 2, 3}).y,
+              (vector{beta, 2 * beta, 3 * beta}));
   EXPECT_EQ(multiply(version(), 5, m, {}, 0, vector{kNaN, 2, 3}).y, (vector{0, 0, 0}));
 }
 
