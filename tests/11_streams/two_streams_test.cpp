@@ -5,6 +5,7 @@
 
 #include <cuda_runtime.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -86,6 +87,26 @@ REQUIRED_WORK(StreamsThatTakeTurns) {
       return is_right(version, lab::random_ints(n, 1, 100, 900), lab::random_ints(n, 2, 100, 900),
                       512);
     })) << name;
+  }
+}
+
+REQUIRED_WORK(AClockThatRunsWhileBothStreamsWork) {
+  lab::testing::let_the_newest_stream_go_first();
+  const vector a = lab::random_ints(2048, 1, -9, 900), b = lab::random_ints(2048, 2, -9, 900);
+  for (const auto& [version, name] : kSteps) {
+    const lab::testing::work done =
+        work_of([&, version = version] { return is_right(version, a, b, 512); });
+    const auto& all = done.in_streams;
+    const auto stop = std::find_if(
+        all.rbegin(), all.rend(), [](const auto& each) { return each.first == "cudaEventRecord"; });
+    std::string seen;  // t: an event in the clock's stream; w: a copy or a kernel in either
+    for (const auto& [call, stream] : all)
+      if (call == "cudaMemcpyAsync" || call == "cudaLaunchKernel")
+        seen += 'w';
+      else if (call == "cudaEventRecord" && stream == stop->second)
+        seen += 't';
+    EXPECT_TRUE(seen.starts_with('t')) << name << ": a stream begins before the clock: " << seen;
+    EXPECT_TRUE(seen.ends_with('t')) << name << ": a stream goes on after the clock: " << seen;
   }
 }
 

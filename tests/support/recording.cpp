@@ -346,6 +346,7 @@ struct recording::recorder final : cpu_device::observer {
     if (name == "cudaMallocAsync" || name == "cudaMallocFromPoolAsync")
       done.stream_ordered = std::max(done.stream_ordered, ++stream_ordered);
     if (name == "cudaFreeAsync" && stream_ordered != 0) --stream_ordered;
+    done.in_streams.emplace_back(name, e.stream);
   }
   void copied(const cpu_device::copy_event& e) override {
     cudaPointerAttributes of_host{};

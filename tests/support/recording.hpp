@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace lab::testing {
@@ -76,6 +77,8 @@ struct recorded_work {
   /// Allocations in stream order: how many existed at the same time, at most, when the streams came
   /// to them. Only under policies that put the work of streams off.
   std::uint64_t stream_ordered = 0;
+  /// Calls and their streams, in the order in which these came to them. Likewise.
+  std::vector<std::pair<std::string, const void*>> in_streams;
   std::uint64_t not_accessed = 0;     ///< watched: allocations that no kernel accessed
   std::map<std::string, cost> costs;  ///< watched; empty where the counters had no room
   std::size_t received_by_mpi = 0;    ///< bytes that came to ranks of an MPI job, by MPI

@@ -273,6 +273,12 @@ std::size_t recorded_work::devices() const {
   return ::testing::AssertionFailure() << (done.values ? "right values, but " : "") << sentence;
 }
 
+void let_the_newest_stream_go_first() {
+#ifdef __CPU_DEVICE__
+  cpu_device::set_stream_policy(cpu_device::stream_policy::newest_first);
+#endif
+}
+
 std::string waits_between_launches(const work& done) {
   std::string since_the_launch, waits;
   bool launched = false;

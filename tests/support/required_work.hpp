@@ -170,6 +170,10 @@ template <class Call>
   return ::testing::AssertionSuccess();
 }
 
+/// From here to the end of the case, the stream that was made last is as far ahead of the others as
+/// CUDA allows: what it does not wait for, it comes before. See recorded_work::in_streams.
+void let_the_newest_stream_go_first();
+
 /// Where the lanes of a warp get numbers that they have not made themselves.
 enum class source {
   tensor_cores,  ///< as nvcuda::wmma multiplies
