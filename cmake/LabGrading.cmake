@@ -12,6 +12,13 @@ if(LAB_DEVICE STREQUAL "cpu")
   set(grading_device cpu_device_checks)
   set(grading_recording "${PROJECT_SOURCE_DIR}/tests/support/recording.cpp")
   set(grading_workers worker watched_worker)
+  # Submissions are compiled with it by scripts/lablib/grading/compiling.py. Who checks an exercise of
+  # their own does not wait for it.
+  set(contract)
+  if(LAB_CAN_CONTRACT)
+    set(contract CONTRACT)
+  endif()
+  lab_cuda_headers(watched_cuda_headers CHECK ${contract})
 else()  # where nothing is recorded or watched
   set(grading_headers ${CUDAToolkit_INCLUDE_DIRS}
     $<TARGET_PROPERTY:lab_cuda_libraries,INTERFACE_INCLUDE_DIRECTORIES>)

@@ -192,9 +192,14 @@ class worker {
     } catch (const lab::cuda_error& error) {
       if (error.code() != cudaErrorLaunchTimeout) throw;
       // Its device is of no use any more.
-      ++unanswered_[question_];
+      note_unanswered();
       lose("had a kernel that never ended (" + std::string(error.what()) + ")");
     }
+  }
+
+  void note_unanswered() {
+    ++unanswered_[question_];
+    unanswered_here_.push_back(question_);
   }
 
   /// The bytes of the first argument, such as a step.
@@ -204,7 +209,7 @@ class worker {
   }
 
   [[noreturn]] void babbles(const std::string& why) {
-    ++unanswered_[question_];
+    note_unanswered();
     lose("sent what it was not asked for (" + why + ")");
   }
 
@@ -245,6 +250,15 @@ class worker {
   void forgive() {
     loss_.clear();
     was_lost_ = false;
+    unanswered_here_.clear();
+  }
+
+  /// The questions that the running test has asked in vain.
+  const std::vector<std::string>& unanswered() const { return unanswered_here_; }
+
+  /// They would be asked in vain again.
+  void ask_in_vain(const std::vector<std::string>& questions) {
+    for (const std::string& question : questions) ++unanswered_[question];
   }
 
   /// So does the rest of this one, which fails nevertheless.
@@ -415,7 +429,7 @@ class worker {
       loss_ = "the submission's process " + signal_of(status) + ", in " + what_;
       throw worker_lost(loss_);
     }
-    ++unanswered_[question_];
+    note_unanswered();
     lose("closed its connection");
   }
 
@@ -442,7 +456,7 @@ class worker {
           std::chrono::duration_cast<std::chrono::milliseconds>(deadline_ - clock::now()).count();
       if (left <= 0) {
         if (may_go_on()) continue;
-        ++unanswered_[question_];
+        note_unanswered();
         std::array<char, 32> seconds{};
         std::snprintf(seconds.data(), seconds.size(), "%g", call_limit());
         lose("took longer than " + std::string(seconds.data()) + " s");
@@ -555,8 +569,9 @@ class worker {
   clock::time_point began_, deadline_;
   double period_ = 0, used_before_ = 0, used_lately_ = 0;  // in seconds; of processor time
   std::string what_, question_, loss_;
-  bool was_lost_ = false;                  // earlier in this test
-  std::map<std::string, int> unanswered_;  // how often what was asked got no good answer
+  bool was_lost_ = false;                     // earlier in this test
+  std::map<std::string, int> unanswered_;     // how often what was asked got no good answer
+  std::vector<std::string> unanswered_here_;  // ... in the running test
   std::map<std::uint64_t, std::function<void()>> callbacks_;
   std::vector<std::function<void()>> set_ups_;
 };
@@ -566,14 +581,26 @@ worker& the_worker() {
   return one;
 }
 
-/// Says that a test has lost its worker, whatever the test thinks of it.
+/// Says that a test has lost its worker, whatever the test thinks of it. A test that has failed is
+/// not run again with other thread orders: nothing would become of it but the time that it takes.
 class watch : public ::testing::EmptyTestEventListener {
  public:
-  void OnTestStart(const ::testing::TestInfo&) override { the_worker().forgive(); }
-  void OnTestEnd(const ::testing::TestInfo& test) override {
-    if (!the_worker().was_lost() || test.result()->Failed()) return;
-    ADD_FAILURE() << (loss().empty() ? "the submission's process was lost" : loss());
+  void OnTestStart(const ::testing::TestInfo& test) override {
+    the_worker().forgive();
+    const auto before = failed_.find(&test);
+    if (before == failed_.end()) return;
+    the_worker().ask_in_vain(before->second);
+    // GoogleTest runs no test that has failed fatally by now.
+    FAIL() << "it has failed with another thread order, and is not run again";
   }
+  void OnTestEnd(const ::testing::TestInfo& test) override {
+    if (the_worker().was_lost() && !test.result()->Failed())
+      ADD_FAILURE() << (loss().empty() ? "the submission's process was lost" : loss());
+    if (test.result()->Failed()) failed_.emplace(&test, the_worker().unanswered());
+  }
+
+ private:
+  std::map<const ::testing::TestInfo*, std::vector<std::string>> failed_;  // what was not answered
 };
 
 const lab::testing::needs needs_watch([] {

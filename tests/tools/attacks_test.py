@@ -115,7 +115,8 @@ class AttacksTest(unittest.TestCase):
             rubric.of_exercises([resolve_one(ROOT, id) for id in sorted(ids)]),
             limits=rubric.Limits(call=CALL_SECONDS),
         )
-        prepared = grade.prepare(ROOT, device.choose("cpu"), plan, cls.place, work)
+        jobs = os.cpu_count() or 1
+        prepared = grade.prepare(ROOT, device.choose("cpu"), plan, cls.place, work, jobs)
         cls.prepared = {one.exercise.id: one for one in prepared}
         cls.solution = resolve_one(ROOT, "01.2").solution_file.read_text()
         cls.starter = starters.generate_file(resolve_one(ROOT, "01.2").solution_file)

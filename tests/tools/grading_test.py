@@ -26,6 +26,7 @@ from xml.etree import ElementTree
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
 
+from lablib import test_program  # noqa: E402
 from lablib.errors import USAGE, LabError  # noqa: E402
 from lablib.exercises import find_exercises, resolve_one  # noqa: E402
 from lablib.grading import (  # noqa: E402
@@ -781,11 +782,34 @@ class RecordsTest(Folder):
         self.assertEqual(grade.read_record(path), record())
         self.assertEqual([one.name for one in path.parent.iterdir()], ["05.1.json"])
 
+    def test_only_what_passed_is_run_with_accesses_watched(self):
+        found = test_program.Result(
+            {
+                name: test_program.Case(name, state)
+                for name, state in (
+                    ("A.Right", test_program.PASSED),
+                    ("A.Loops", test_program.FAILED),
+                    ("A.NotHere", test_program.SKIPPED),
+                    ("A.LeftOut", test_program.SKIPPED),
+                )
+            },
+            ended=True,
+        )
+        one = mock.Mock(skipped={"A.NotHere"}, free=set(), hidden=set(), steps=[], gpu=None)
+        with mock.patch.multiple(
+            compiling,
+            examine=mock.Mock(return_value=compiling.Examined()),
+            make=mock.Mock(return_value=compiling.Made(self.folder / "worker")),
+        ), mock.patch.object(grade, "run", return_value=found) as run:
+            grade.judge(one, mock.Mock(found=True), sandbox.NONE, lambda: False)
+        first, second = (list(call.args[5:]) for call in run.call_args_list)
+        self.assertEqual([first, second], [[], [["A.Right", "A.NotHere"]]])
+
     def test_another_program_makes_other_records(self):
         def fingerprint():
             task = rubric.Task(resolve_one(ROOT, "05.1"))
             return grade._prepare(
-                ROOT, grade._CPU, task, rubric.Limits(), sandbox.NONE, self.folder / "work", ""
+                ROOT, grade._CPU, task, rubric.Limits(), sandbox.NONE, self.folder / "work", 1, ""
             ).fingerprint
 
         with mock.patch.multiple(

@@ -34,6 +34,7 @@ PREPROCESSED_BYTES = 48 << 20  # with all headers; those of the course and the s
 OWN_BYTES = 2 << 20  # preprocessed; no solution has more than 100 KiB
 _MARKER = re.compile(r'# \d+ "([^"]*)"')
 _RENAMED = "s/::cpu_device::/::rewriter::/g; s/CPU_DEVICE_GAP(/CPU_DEVICE_NO_GAP(/g"
+_FIRST = ("cuda_runtime.h", ["-include"])  # what all CUDA files begin with, and what is before it
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', re.MULTILINE)
 
 
@@ -53,9 +54,12 @@ class Recipe:
         """Changes with everything that a worker is made of, but for the student's file."""
         digest = hashlib.sha256(repr((self.rewrite, self.compile, self.link)).encode())
         for path in self.readable:
-            if path.is_file():
+            if path.is_file() and path.suffix != ".gch":  # of headers; no two builds are the same
                 digest.update(path.name.encode() + hashlib.sha256(path.read_bytes()).digest())
         return digest.hexdigest()
+
+
+HEADERS = "watched_cuda_headers"  # a target: what watched workers begin with, compiled once
 
 
 def targets(exercise: Exercise) -> List[str]:
@@ -141,8 +145,13 @@ def _for_another_file(
             skip = False
         elif word in ("-MT", "-MF", "-o", "-c"):
             skip = True
-        elif word.endswith("/cmake_pch.hxx"):  # the build's own compiled copy, which is not there
-            compiler.append("cuda_runtime.h")
+        elif word.endswith("/cmake_pch.hxx") or (word, compiler[-1:]) == _FIRST:
+            # A compiled copy, if there is one: half of the compiler's time is that header's.
+            name = f"CMakeFiles/{HEADERS}.dir/cmake_pch.hxx" if word == _FIRST[0] else word
+            copy = [folder / name, folder / f"{name}.gch"]
+            is_there = all(path.is_file() for path in copy)
+            compiler.append(str(copy[0]) if is_there else _FIRST[0])
+            readable |= set(copy) if is_there else set()
         elif word == "-arch=native":
             compiler.append(f"-arch={architecture()}")
         elif not re.fullmatch(r"(-Xcompiler=)?-Werror(=all-warnings)?", word):  # no mistakes

@@ -85,7 +85,13 @@ def require_gpu(device: Device) -> None:
 
 
 def prepare(
-    root: Path, device: Device, rubric: Rubric, place: Sandbox, work: Path, node: str = ""
+    root: Path,
+    device: Device,
+    rubric: Rubric,
+    place: Sandbox,
+    work: Path,
+    jobs: int,
+    node: str = "",
 ) -> List[Prepared]:
     """Builds what grades, and tries it with the solutions: a machine on which those do not pass
     can grade nobody. `device`: the CPU device alone, or a GPU as well. `node`: the name of a
@@ -95,12 +101,15 @@ def prepare(
     if not node:
         exercises = [task.exercise for task in rubric.tasks]
         targets = [target for exercise in exercises for target in compiling.targets(exercise)]
-        build.build(root, _CPU.name, _CPU, targets, "what grades")
+        build.build(root, _CPU.name, _CPU, [*targets, compiling.HEADERS], "what grades")
         if device.name == "gpu":
             fast = [task.exercise for task in rubric.tasks if task.rules.speed]
             targets += [f"solution.{exercise.id}" for exercise in fast]
             build.build(root, device.name, device, targets, "what grades on a GPU")
-    return [_prepare(root, device, task, rubric.limits, place, work, node) for task in rubric.tasks]
+    return [
+        _prepare(root, device, task, rubric.limits, place, work, jobs, node)
+        for task in rubric.tasks
+    ]
 
 
 def _grader(root: Path, device: Device, task: Task, work: Path) -> Tuple[Path, Set[str]]:
@@ -114,7 +123,14 @@ def _grader(root: Path, device: Device, task: Task, work: Path) -> Tuple[Path, S
 
 
 def _prepare(
-    root: Path, device: Device, task: Task, limits: Limits, place: Sandbox, work: Path, node: str
+    root: Path,
+    device: Device,
+    task: Task,
+    limits: Limits,
+    place: Sandbox,
+    work: Path,
+    jobs: int,
+    node: str,
 ) -> Prepared:
     exercise = task.exercise
     program, hidden = _grader(root, _CPU, task, work)
@@ -143,7 +159,7 @@ def _prepare(
             )
         record = _known(known, fingerprint)
     if record is None:
-        record = _try(exercise, program, fast, watched, place, limits)
+        record = _try(exercise, program, fast, watched, place, limits, jobs)
         if gpu:
             record["asked_on_gpu"] = _try_on_gpu(exercise, gpu, place, limits)
         record["fingerprint"] = fingerprint
@@ -212,6 +228,7 @@ def _try(
     watched: Recipe,
     place: Sandbox,
     limits: Limits,
+    jobs: int,
 ) -> Record:
     """Which cases cannot be run here, and which the starter passes."""
     say(f"trying {exercise.id} {exercise.name} with the course's solution")
@@ -220,10 +237,23 @@ def _try(
     if refusal:
         raise _not_here(exercise, refusal)
     skipped: Set[str] = set()
-    for recipe in (fast, watched):
-        result = _run_solution(recipe, program, place, place, limits)
-        skipped |= {case.name for case in result.in_state(test_program.SKIPPED)}
-    free = _passed_by_starter(fast, program, place, place, limits)
+    stop = threading.Event()
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        try:
+            tried = [
+                pool.submit(_run_solution, recipe, program, place, place, limits, stop.is_set)
+                for recipe in (watched, fast)  # the slow one first
+            ]
+            starter = pool.submit(
+                _passed_by_starter, fast, program, place, place, limits, stop.is_set
+            )
+            for one in reversed(tried):
+                skipped |= {case.name for case in one.result().in_state(test_program.SKIPPED)}
+            free = starter.result()
+        except BaseException:
+            stop.set()
+            pool.shutdown(wait=True, cancel_futures=True)
+            raise
     return {"skipped": sorted(skipped), "free": free}
 
 
@@ -254,7 +284,12 @@ def _not_here(exercise: Exercise, why: str) -> LabError:
 
 
 def _run_solution(
-    recipe: Recipe, program: Path, place: Sandbox, running: Sandbox, limits: Limits
+    recipe: Recipe,
+    program: Path,
+    place: Sandbox,
+    running: Sandbox,
+    limits: Limits,
+    stop: Optional[Callable[[], bool]] = None,
 ) -> test_program.Result:
     """Compiled in one sandbox, run in the other one."""
     with tempfile.TemporaryDirectory(prefix="lab_grade_") as folder:
@@ -262,7 +297,7 @@ def _run_solution(
         made = compiling.make(recipe, text, place, Path(folder) / "worker")
         if made.worker is None:
             raise _not_here(recipe.exercise, made.problem)
-        result = run(program, made.worker, running, limits=limits)
+        result = run(program, made.worker, running, stop, limits)
     if not result.passed:
         why = [line for line in result.outside if line.startswith("SKIPPED: ")]  # there is no GPU
         why += [f"{case.name}: {_failure(case, set())['text']}" for case in result.failures[:1]]
@@ -271,14 +306,19 @@ def _run_solution(
 
 
 def _passed_by_starter(
-    recipe: Recipe, program: Path, place: Sandbox, running: Sandbox, limits: Limits
+    recipe: Recipe,
+    program: Path,
+    place: Sandbox,
+    running: Sandbox,
+    limits: Limits,
+    stop: Optional[Callable[[], bool]] = None,
 ) -> List[str]:
     with tempfile.TemporaryDirectory(prefix="lab_grade_") as folder:
         text = starters.generate_file(recipe.exercise.solution_file)
         made = compiling.make(recipe, text, place, Path(folder) / "worker")
         if made.worker is None:
             raise LabError(f"the starter of {recipe.exercise.id} does not compile: {made.problem}")
-        result = run(program, made.worker, running, limits=limits)
+        result = run(program, made.worker, running, stop, limits)
     return sorted(case.name for case in result.in_state(test_program.PASSED))
 
 
@@ -288,8 +328,10 @@ def run(
     place: Sandbox,
     stop_when: Optional[Callable[[], bool]] = None,
     limits: Limits = DEFAULT_LIMITS,
+    cases: Optional[Sequence[str]] = None,
 ) -> test_program.Result:
-    """Runs an exercise's tests against a worker, which has so long for each call."""
+    """Runs an exercise's tests, or these cases of them, against a worker, which has so long for
+    each call."""
     command = place.command(
         ["/worker"] if place.is_isolated else [str(worker)],
         run_limits(place, limits),
@@ -308,6 +350,7 @@ def run(
         environment["LAB_GRADING_CALL_LIMIT"] = f"{limits.call:g}"
         return test_program.run(
             [str(program)],
+            cases=cases,
             case_limit=limits.case,
             time_limit=limits.exercise,
             stop_when=(lambda _: stop_when()) if stop_when else None,
@@ -454,7 +497,9 @@ def judge(
             made = compiling.make(one.watched, source.text, place, worker)
             if made.worker is None:
                 return _nothing("does not compile", "with its accesses watched, " + made.problem)
-            watched = run(one.grader, worker, place, stop, one.limits)
+            # Of a case that failed it would say nothing more, and a loop would take its time again.
+            again = [name for name, ok in passed.items() if ok]
+            watched = run(one.grader, worker, place, stop, one.limits, again)
             also_watched = _passed(watched, one.skipped)
             # Whatever else becomes of a case there (it fails, crashes, is late or never runs), it
             # was not seen to do what it does in the other run without a mistake.

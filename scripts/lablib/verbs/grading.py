@@ -167,7 +167,8 @@ def _grade(root: Path, options: argparse.Namespace) -> int:
         f" {'CPU device and GPU' if chosen.name == 'gpu' else 'CPU device'}; results in {out}"
     )
     out.mkdir(mode=0o700, parents=True, exist_ok=True)  # names of students stand in there
-    prepared = grade.prepare(root, chosen, plan, place, out / "records")
+    jobs = options.jobs or os.cpu_count() or 1
+    prepared = grade.prepare(root, chosen, plan, place, out / "records", jobs)
     if options.slurm:
         command = [*_again(root, options, chosen, place, out), "--slurm-task"]
         if options.exercises:
@@ -182,7 +183,7 @@ def _grade(root: Path, options: argparse.Namespace) -> int:
             gpu=chosen.name == "gpu",
         )
     else:
-        _make_records(prepared, submissions, place, out, options.jobs or os.cpu_count() or 1)
+        _make_records(prepared, submissions, place, out, jobs)
     grade.sweep(out)
     students = [submission.student for submission in submissions]
     table = grade.table(prepared, students, plan, out)
@@ -238,7 +239,7 @@ def _grade_a_part(root: Path, options: argparse.Namespace) -> int:
     try:
         place = _sandbox(options)
         chosen = _device(plan, options)
-        prepared = grade.prepare(root, chosen, plan, place, out / "records", node)
+        prepared = grade.prepare(root, chosen, plan, place, out / "records", 1, node)
         every = collect.submissions(Path(options.submissions).absolute())
         submissions = [submission for submission in every if submission.student in mine]
         _make_records(prepared, submissions, place, out, 1)
@@ -257,7 +258,8 @@ def _grade_by_ctest(root: Path, options: argparse.Namespace) -> int:
     chosen = _device(plan, options)
     place = _sandbox(options)
     build.require_packages(root)
-    prepared = grade.prepare(root, chosen, plan, place, work)
+    jobs = 1 if options.verdict else options.jobs or os.cpu_count() or 1
+    prepared = grade.prepare(root, chosen, plan, place, work, jobs)
     if options.verdict:
         return ctest.verdict(prepared[0], plan.tasks[0].rules, folder, place)
     exercises = [task.exercise for task in plan.tasks]
