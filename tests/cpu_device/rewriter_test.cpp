@@ -507,6 +507,25 @@ TEST(Conditions, ThatAskWhetherThereIsAnArchitectureAreNot) {
       "#ifdef __CUDA_ARCH__\n#elif __CUDA_ARCH__\n#endif\n#if (__CUDA_ARCH__ > 0)\n#endif\n"
       "int a = __CUDA_ARCH__ > 100;\n");
 }
+TEST(Conditions, InFunctionsOfDevicesAloneKnowTheArchitecture) {
+  const std::string ours = "__CPU_DEVICE_ARCH__";
+  EXPECT_EQ(code("__global__ void k(int* a) {\n#ifdef __CUDA_ARCH__\n*a = __CUDA_ARCH__;\n#else\n"
+                 "*a = -1;\n#endif\n}\n"),
+            "__global__ void k(int* a) {\n#ifdef " + ours + "\n*a = " + ours +
+                ";\n#else\n*a = -1;\n#endif\n}\n");
+  EXPECT_EQ(code("__device__ int f() { return __CUDA_ARCH__ / 10; }\n"),
+            "__device__ int f() { return " + ours + " / 10; }\n");
+  EXPECT_EQ(code("__device__ int f() {\n#if defined(__CUDA_ARCH__) && X\nreturn 1;\n#endif\n"
+                 "return 0; }\n"),
+            "__device__ int f() {\n#if defined(" + ours +
+                ") && X\nreturn 1;\n#endif\n"
+                "return 0; }\n");
+  expect_unchanged(
+      "__host__ __device__ int f() {\n#ifdef __CUDA_ARCH__\nreturn 1;\n#else\nreturn "
+      "0;\n#endif\n}\n");
+  expect_unchanged(
+      "int f() {\n#ifdef __CUDA_ARCH__\nreturn __CUDA_ARCH__;\n#endif\nreturn 0;\n}\n");
+}
 TEST(Conditions, ThatGuardAssemblyAreAnsweredIfItRunsHere) {
   expect_unchanged(
       "__device__ void f() {\n#if __CUDA_ARCH__ >= 700\n#ifdef A\ng();\n#endif\nasm(\"ldmatrix."

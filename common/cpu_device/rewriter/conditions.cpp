@@ -45,11 +45,17 @@ bool guards_assembly(const stretch& s, std::size_t at) {
   return !runs(s.file.parts.code, all[first].position, all[last].position);
 }
 
+/// Whether the code at this token is in the body of a kernel, or of a function of devices alone.
+bool on_device_alone(const stretch& s, std::size_t at) {
+  return s.macro == nullptr && at < s.ts.size() && s.file.scope_of(at).device_only;
+}
+
 }  // namespace
 
 /// Code under `#ifdef __CUDACC__` is meant for whoever knows kernels, and that under
 /// `#if __CUDA_ARCH__ >= 700` for devices like this one. The macros themselves cannot be defined:
-/// Thrust would look for the rest of nvcc, and `#ifdef __CUDA_ARCH__` keeps code from hosts.
+/// Thrust would look for the rest of nvcc, and `#ifdef __CUDA_ARCH__` keeps code from hosts. In a
+/// function that runs on devices alone there is no such doubt.
 void edit_conditions(const stretch& s) {
   const std::vector<directive>& all = s.file.parts.directives;
   for (std::size_t i = 0; i < all.size(); ++i) {
@@ -57,10 +63,17 @@ void edit_conditions(const stretch& s) {
     for (std::size_t k = 0; k < all[i].tokens.size(); ++k) {
       const token& t = all[i].tokens[k];
       if (t.is("__CUDACC__")) s.replace(t.begin, t.end(), "__CPU_DEVICE__");
-      if (t.is("__CUDA_ARCH__") && is_compared(all[i].tokens, k) && !guards_assembly(s, i))
+      if (t.is("__CUDA_ARCH__") &&
+          (is_compared(all[i].tokens, k) || on_device_alone(s, all[i].position)) &&
+          !guards_assembly(s, i))
         s.replace(t.begin, t.end(), "__CPU_DEVICE_ARCH__");
     }
   }
+}
+
+void edit_architecture(const stretch& s, std::size_t at) {
+  const token& t = s.ts[at];
+  if (on_device_alone(s, at)) s.replace(t.begin, t.end(), "__CPU_DEVICE_ARCH__");
 }
 
 }  // namespace rewriter

@@ -47,6 +47,8 @@ void edit_all(const stretch& s) {
       s.replace(t.begin, t.end(), "__attribute__((noinline))");
     else if (t.is("__forceinline__"))
       edit_forceinline(s, i);
+    else if (t.is("__CUDA_ARCH__"))
+      edit_architecture(s, i);
     else if (is_assembly(t))
       i = edit_assembly(s, i);
     else if (!edit_kernel_address(s, i) && s.macro == nullptr)

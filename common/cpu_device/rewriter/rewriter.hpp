@@ -48,8 +48,9 @@
 //     Each device has its own values of it. Not for `__managed__` ones, which all devices share.
 //
 //   __CUDACC__         __CPU_DEVICE__, in conditions of the preprocessor
-//   __CUDA_ARCH__      __CPU_DEVICE_ARCH__, where such a condition compares it with a number and
-//                      guards no inline assembly
+//   __CUDA_ARCH__      __CPU_DEVICE_ARCH__, in functions that run on devices alone, and where such
+//                      a condition compares it with a number; not if the condition guards inline
+//                      assembly that does not run here
 //
 //   __noinline__       __attribute__((noinline))
 //   __forceinline__    inline __attribute__((always_inline))

@@ -44,6 +44,8 @@ bool report_open_brace(const stretch& s);
 
 /// conditions.cpp: `#ifdef __CUDACC__` and `#if __CUDA_ARCH__ >= 700`.
 void edit_conditions(const stretch& s);
+/// conditions.cpp: the value of `__CUDA_ARCH__`, in functions of devices alone.
+void edit_architecture(const stretch& s, std::size_t at);
 
 /// local_arrays.cpp: an array of a thread's own, in a function with a barrier, is made known: it
 /// may have been meant to be `__shared__`.
