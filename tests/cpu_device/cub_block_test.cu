@@ -9,6 +9,10 @@
 
 #include "conformance.hpp"
 
+// cub.cuh brings <cuda/atomic> along, and programs rely on it.
+using atomic_of_cub = cuda::atomic<int, cuda::thread_scope_block>;
+static_assert(sizeof(atomic_of_cub) == sizeof(int));
+
 namespace {
 
 using conformance::device_array;

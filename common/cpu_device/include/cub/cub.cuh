@@ -36,3 +36,4 @@
 #include <cub/util_type.cuh>
 #include <cub/warp/warp_reduce.cuh>
 #include <cub/warp/warp_scan.cuh>
+#include <cuda/atomic>  // as CUDA's does: public code relies on it
