@@ -51,6 +51,27 @@ int main() {
 """
 RESULT = "0: 8 11\n"
 
+SHARED_AND_CUBLAS = """
+#include <cublas_v2.h>
+__global__ void fill(float* a) {
+  __shared__ float tile[8192];
+  for (int i = threadIdx.x; i < 8192; i += blockDim.x) tile[i] = i;
+  __syncthreads();
+  a[threadIdx.x] = tile[8191 - threadIdx.x] - 8185;  // 6, 5
+}
+extern "C" int product() {
+  float *d = nullptr, result = 0;
+  cudaMalloc(&d, 2 * sizeof(float));
+  fill<<<1, 2>>>(d);
+  cublasHandle_t handle;
+  cublasCreate(&handle);
+  cublasSdot(handle, 2, d, 1, d, 1, &result);  // 36 + 25
+  cublasDestroy(handle);
+  cudaFree(d);
+  return static_cast<int>(result) - 19;
+}
+"""
+
 # Host code as g++ compiles it, with its own standard.
 OLDER_HOST = """
 #include <cuda_runtime.h>
@@ -228,6 +249,12 @@ class Programs(Installed):
         self.cpucc(*options.split(), "-Xcompiler", "-Wall,-Wextra", "-lcudart")
         self.assertEqual(RESULT, self.output_of("./prog"))
 
+    def test_an_older_standard_for_the_host_compiler_is_raised_too(self) -> None:
+        flags = ["-Xcompiler=-std=c++17", "-Xcompiler", "-Wall,-std=c++14", "--std=c++17"]
+        self.cpucc(*flags, "kernel.cu", "device.cu", "main.cpp", "-o", "prog")
+        self.assertEqual(RESULT, self.output_of("./prog"))
+        self.refused("-Xcompiler", "-std=c++5", "-c", "main.cpp")
+
     def test_a_makefile_for_nvcc(self) -> None:
         self.write(
             "Makefile",
@@ -286,6 +313,12 @@ prog: kernel.o device.o main.o
         self.cpucc("-shared", "-Xcompiler", "-fPIC", "kernel.cu", "device.cu", "-o", "libscale.so")
         keep = "import ctypes; ctypes.CDLL('./libscale.so')\n"  # the runtime
         self.assertEqual("6 6 7 7 8\n6 6 7\n", self.output_of(sys.executable, "-c", keep + script))
+
+    def test_a_shared_library_with_cublas_may_have_much_shared_memory(self) -> None:
+        self.write("product.cu", SHARED_AND_CUBLAS)
+        self.cpucc("-shared", "-Xcompiler", "-fPIC", "product.cu", "-lcublas", "-o", "libp.so")
+        script = "import ctypes; print(ctypes.CDLL('./libp.so').product())"
+        self.assertEqual("42\n", self.output_of(sys.executable, "-c", script))
 
     def test_a_shared_library_brings_one_runtime_along(self) -> None:
         self.cpucc("-shared", "-Xcompiler", "-fPIC", "kernel.cu", "device.cu", "-o", "libscale.so")

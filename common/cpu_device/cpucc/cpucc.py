@@ -209,6 +209,11 @@ class Options:
             found = self.values.setdefault(name, [])
             for part in re.split(r"(?<!\\),", value):
                 found += shell_words(part.replace("\\,", ","), f"The value of '-{name}'")
+            # The standard is that of -std, whoever is told: the headers need C++20.
+            standards = [o for o in found if re.match(r"-std=(?:c|gnu)\+\+", o)]
+            if standards:
+                found[:] = [o for o in found if o not in standards]
+                self.values["std"] = [o[5:] for o in standards] + self.values.get("std", [])
         elif name == "l":
             self.files.append(("library", value))
         elif name == "x":
