@@ -273,6 +273,9 @@ std::string how_to_check(const call& c) {
   if (is_launch(c))
     return "A launch returns nothing: ask for its error with CUDA_CHECK(cudaGetLastError()), right "
            "after it.";
+  if (c.releases)
+    return "Keep what it returns, release everything else, too, and only then check it: "
+           "CUDA_CHECK(status).";
   if (c.name.starts_with("cublas")) return "Check it: CUBLAS_CHECK(" + c.name + "(...)).";
   if (c.name.starts_with("nccl")) return "Check it: NCCL_CHECK(" + c.name + "(...)).";
   if (c.name.starts_with("curand")) return "Look at the status that it returns.";
@@ -342,7 +345,7 @@ std::string fail_one(const fault_subject& subject, const std::vector<call>& call
     return failure + "the CPU device reported: " + cpu_device::last_report();
   if (const std::string what = left_behind(before, {}); !what.empty())
     return failure + "the function left this behind: " + what +
-           ". It has to be given back on every way out.";
+           ". It has to be released on every path out of the function.";
   if (open_ranges != 0)
     return failure + "the function left " + std::to_string(open_ranges) +
            " ranges of NVTX open: each has to end on every way out, so let a destructor end it.";
@@ -384,7 +387,8 @@ std::string fail_one_of_threads(const fault_subject& subject, const call& fails)
   if (cpu_device::report_count() != before.reports)
     return "the CPU device reported: " + cpu_device::last_report();
   if (const std::string what = left_behind(before, {}); !what.empty())
-    return "the function left this behind: " + what + ". It has to be given back on every way out.";
+    return "the function left this behind: " + what +
+           ". It has to be released on every path out of the function.";
   try {
     if (!subject.is_right()) return "the next call, without a fault, was wrong.";
   } catch (const std::exception& error) {

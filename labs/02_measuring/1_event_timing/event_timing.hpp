@@ -18,7 +18,7 @@ struct times {
 
   // By the host's clock, which started just before the first mark.
   double launched_ms = 0;  ///< when everything had been handed to the device
-  double asked_ms = 0;     ///< when CUDA had answered the question that came before the wait
+  double asked_ms = 0;     ///< when CUDA had answered, before the wait: is the last mark reached?
   double waited_ms = 0;    ///< when the host had waited for the last mark
 
   bool too_early = false;  ///< that answer was cudaErrorNotReady: the time is not known yet

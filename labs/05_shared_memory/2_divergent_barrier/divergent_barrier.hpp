@@ -11,7 +11,7 @@
 
 namespace lab::divergent_barrier {
 
-constexpr std::size_t kBlock = 256;  ///< so many values are one block's, in sums_of_blocks()
+constexpr std::size_t kBlock = 256;  ///< values of a block, in sums_of_blocks()
 constexpr std::size_t kRows = 8;     ///< the rows of a table, in minus_column_means()
 
 struct result {
@@ -29,7 +29,7 @@ struct result {
 /// Requires: in each function one kernel whose threads share the work of a block in shared memory,
 /// and meet at barriers that all of them reach.
 ///
-/// From: J. Sanders, E. Kandrot, CUDA by Example, 5.3.2: the optimisation that is none.
+/// From: J. Sanders, E. Kandrot, CUDA by Example, 5.3.2: the optimisation that is not one.
 result sums_of_blocks(std::span<const float> values);
 
 /// Takes the mean of its column away from each number of a table. The table has kRows rows, one

@@ -26,9 +26,9 @@ struct result {
 /// The transpose of a matrix of any shape: element [x * rows + y] of the result is element
 /// [y * columns + x] of `matrix`, bit for bit. Where rows or columns is 0, the result is empty.
 ///
-/// Throws lab::invalid_input when the matrix has not rows * columns elements, or more rows than
-/// the blocks of the step can cover in the current device's largest grid; lab::cuda_error when CUDA
-/// reports an error. Neither leaves device memory behind.
+/// Throws lab::invalid_input when the matrix does not have rows * columns elements, or has more
+/// rows than the blocks of the step can cover in the current device's largest grid; lab::cuda_error
+/// when CUDA reports an error. Neither leaves device memory behind.
 ///
 /// Requires: a kernel that moves every element; in the steps tile and padded_tile through shared
 /// memory, so that loads and stores are both coalesced, in padded_tile without bank conflicts.

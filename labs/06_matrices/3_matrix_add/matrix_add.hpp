@@ -16,7 +16,7 @@ inline constexpr std::size_t kDefaultSize = 1001;
 /// Two ways to lay a matrix out in device memory, in the order in which they are written.
 enum class step {
   flat,     ///< row after row without a gap, from cudaMalloc
-  pitched,  ///< each row begins at a good address, from cudaMallocPitch; gaps between the rows
+  pitched,  ///< each row begins at an aligned address, by cudaMallocPitch; gaps between the rows
 };
 
 struct result {
@@ -35,8 +35,8 @@ struct result {
 /// so the result is the same bit for bit whoever computes it. Where rows or columns is 0, nothing
 /// is allocated and all of the result is empty.
 ///
-/// Throws lab::invalid_input when a or b has not rows * columns elements; lab::cuda_error when CUDA
-/// reports an error. Neither leaves device memory behind.
+/// Throws lab::invalid_input when a or b does not have rows * columns elements; lab::cuda_error
+/// when CUDA reports an error. Neither leaves device memory behind.
 ///
 /// Requires: a kernel with a thread for each element; in step pitched all three matrices in pitched
 /// memory, filled and fetched by cudaMemcpy2D.

@@ -43,7 +43,7 @@ struct result {
 /// Accuracy: the deviation is at most error_bound (reference.hpp) from the exact one. Whole numbers
 /// whose products and sums stay below 2^24 give the exact result.
 ///
-/// Throws lab::invalid_input when A is not square, or has not rows * columns elements;
+/// Throws lab::invalid_input when A is not square, or does not have rows * columns elements;
 /// lab::cuda_error when CUDA reports an error. Neither leaves device memory behind.
 ///
 /// Requires: a kernel whose threads share the entries, with A as the only matrix in device memory;

@@ -38,7 +38,7 @@ struct result {
 /// at most the bounds that reference.hpp derives; exact where all products and sums are whole
 /// numbers below 2^24.
 ///
-/// Throws lab::invalid_input when the shapes do not fit, when a matrix has not rows * columns
+/// Throws lab::invalid_input when the shapes do not fit, when a matrix does not have rows * columns
 /// elements, when a device does not exist or is named twice, and for a block_dim below 1;
 /// lab::cublas_error when cuBLAS-Xt reports an error, lab::cuda_error when the memory cannot be
 /// pinned. None of them leaves a handle or pinned memory behind.

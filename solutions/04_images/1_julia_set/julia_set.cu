@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// 04.1 julia_set: one thread per pixel, first in a grid of lonely threads, then in 16 x 16 blocks.
+// 04.1 julia_set: one thread per pixel, first in blocks of one thread, then of 16 x 16.
 // Edit:  this file, from TODO(1) to TODO(4). julia_set.hpp has the formulas.
 // Run:   scripts/lab run 04.1 -- --step one_thread_per_block     (writes julia_set.png)
 // Test:  scripts/lab test 04.1

@@ -54,7 +54,7 @@ result add_flat_on_device(std::span<const float> a, std::span<const float> b, st
   return out;
 }
 
-// --- pitched: each row begins where the hardware likes it ----------------------------------------
+// --- pitched: each row begins at an aligned address ----------------------------------------------
 
 /// Rows of floats in device memory. A kernel gets it as an argument, by value.
 struct pitched_matrix {
