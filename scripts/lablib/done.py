@@ -325,7 +325,11 @@ def lines(
     else:
         many = f"all {found.asked} tests"
         if found.seen < found.asked:
-            over = f" (there are {SECONDS:g} s for the checks)" if found.time_is_over else ""
+            over = (
+                f" (in the {SECONDS:g} s that there are; `scripts/lab check` watches all)"
+                if found.time_is_over
+                else ""
+            )
             many = f"{found.seen} of {found.asked} tests{over}"
         but = ", but for the bonus" if found.mistakes_in_bonus else ""
         watched = f"with every access watched ({found.seconds:.0f} s with the build){but}"
@@ -337,7 +341,7 @@ def lines(
     elif found.seen:
         why = "no line of your kernels is an ordinary load or store of global or shared memory"
         if found.time_is_over:
-            why = "there was no time for all tests"
+            why = "there was no time for all tests (`scripts/lab profile` shows it)"
         all_lines.append(("no cost", f"to show: {why}"))
     if todos is not None:
         if todos.bonus:

@@ -488,7 +488,10 @@ def _advice(sentence: str) -> str:
     # Where a block or a warp ends, something else is more likely.
     if first != 0 and first % 32 != 0 and first in (count // 4, count // 8):
         part = "quarter" if first == count // 4 else "eighth"
-        return f"\n  The first {part} is right: does each copy count bytes, not elements?"
+        return (
+            f"\n  The first {part} is right: does each copy count bytes, not elements?"
+            " (If you wrote no copy: is a barrier missing?)"
+        )
     if re.match(r"\w+\(.*\)(?:\.\w+)? is 0, expected -?[1-9.]", sentence):
         return "\n  Still 0: has the kernel written it, and is it copied back to the host?"
     if re.match(r"\w+\(.*\)(?:\.\w+)? is -?nan, expected -?\d", sentence):
