@@ -273,13 +273,14 @@ std::string how_to_check(const call& c) {
   if (is_launch(c))
     return "A launch returns nothing: ask for its error with CUDA_CHECK(cudaGetLastError()), right "
            "after it.";
-  if (c.releases)
-    return "Keep what it returns, release everything else, too, and only then check it: "
-           "CUDA_CHECK(status).";
-  if (c.name.starts_with("cublas")) return "Check it: CUBLAS_CHECK(" + c.name + "(...)).";
-  if (c.name.starts_with("nccl")) return "Check it: NCCL_CHECK(" + c.name + "(...)).";
   if (c.name.starts_with("curand")) return "Look at the status that it returns.";
-  return "Check it: CUDA_CHECK(" + c.name + "(...)).";
+  const std::string check = c.name.starts_with("cublas") ? "CUBLAS_CHECK"
+                            : c.name.starts_with("nccl") ? "NCCL_CHECK"
+                                                         : "CUDA_CHECK";
+  if (c.releases)
+    return "Keep what it returns, release everything else, too, and only then check it: " + check +
+           "(status).";
+  return "Check it: " + check + "(" + c.name + "(...)).";
 }
 
 std::string another_error(const std::exception& error, const call& failed) {

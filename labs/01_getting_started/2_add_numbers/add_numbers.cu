@@ -46,7 +46,7 @@ int add_by_hand(int a, int b, unsigned threads) {
   throw not_written("step by_hand", 1);  // 1, 2 and 3 are this step
 
   // TODO(3): launch add_two in one block, and ask whether CUDA has accepted it. Copy the sum back
-  //          (cudaMemcpy waits for the kernel), free both, also if the first cudaFree fails, and
+  //          (cudaMemcpy waits for the kernel), free both (even if the first cudaFree fails), and
   //          return the sum.
 }
 

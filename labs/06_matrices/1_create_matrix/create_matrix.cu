@@ -36,7 +36,7 @@ launch_shape covering(std::size_t rows, std::size_t columns) {
   // TODO(1): set grid_x and grid_y. As few blocks as cover all columns (x) and all rows (y), but
   //          at least 1 and at most the device's cudaDevAttrMaxGridDimX and …Y. (device_limit()
   //          asks for them, as in 03.1; now lab/launch_limits.hpp has it.) Any number of columns
-  //          or rows is possible, also one that leaves no room for + 15 in a std::size_t.
+  //          or rows is possible, even one so large that adding 15 overflows a std::size_t.
   throw not_written("the grid that covers a matrix", 1);
   return shape;
 }

@@ -59,7 +59,7 @@ int add_by_hand(int a, int b, unsigned threads) {
   // END SOLUTION
 
   // TODO(3): launch add_two in one block, and ask whether CUDA has accepted it. Copy the sum back
-  //          (cudaMemcpy waits for the kernel), free both, also if the first cudaFree fails, and
+  //          (cudaMemcpy waits for the kernel), free both (even if the first cudaFree fails), and
   //          return the sum.
   // BEGIN SOLUTION
   add_two<<<1, threads>>>(device_numbers, device_sum);
