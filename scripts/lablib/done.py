@@ -326,7 +326,7 @@ def lines(
         many = f"all {found.asked} tests"
         if found.seen < found.asked:
             over = (
-                f" (in the {SECONDS:g} s that there are; `scripts/lab check` watches all)"
+                f" (as many as {SECONDS:g} s allow; `scripts/lab check` watches all)"
                 if found.time_is_over
                 else ""
             )
