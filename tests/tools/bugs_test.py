@@ -246,7 +246,7 @@ class VerdictTest(unittest.TestCase):
         program = gtest_program(self.top / "program", ["A", "B"], body)
         return self.expect(program, how, name, limit)
 
-    def expect(self, program, how="test", name="no_barrier", limit="60"):
+    def expect(self, program, how="test", name="no_barrier", limit="60", whole="60"):
         return subprocess.run(
             [
                 sys.executable,
@@ -258,8 +258,10 @@ class VerdictTest(unittest.TestCase):
                 name,
                 "--bugs",
                 self.bugs_file,
-                "--time-limit",
+                "--case-limit",
                 limit,
+                "--time-limit",
+                whole,
                 "--",
                 program,
             ],
@@ -322,12 +324,18 @@ class VerdictTest(unittest.TestCase):
         self.assertIn("caught by a crash: Suite.A, ended by SIGSEGV", done.stdout)
 
     def test_a_time_out(self):
-        done = self.caught("time.sleep(100)", limit="2")
+        done = self.caught("hangs()", limit="2")
         self.assertEqual(0, done.returncode)
-        self.assertIn("caught by a time-out", done.stdout)
+        self.assertIn("caught by a time-out: Suite.A, took longer than 2 s", done.stdout)
+
+    def test_cases_that_take_long_together_prove_nothing(self):
+        program = gtest_program(self.top / "program", ["A", "B"], "time.sleep(1.2) or True")
+        done = self.expect(program, whole="2")
+        self.assertEqual(1, done.returncode)
+        self.assertIn("did not end within 2 s, so nothing is known", done.stderr)
 
     def test_a_time_out_before_any_test_proves_nothing(self):
-        done = self.expect(script(self.top / "program", "#!/bin/sh\nsleep 100\n"), limit="0.3")
+        done = self.expect(script(self.top / "program", "#!/bin/sh\nsleep 100\n"), whole="0.3")
         self.assertEqual(1, done.returncode)
         self.assertIn("no test ran (stopped after 0.3 s)", done.stderr)
 
@@ -371,12 +379,13 @@ class VerdictTest(unittest.TestCase):
 
     def test_a_report_before_a_time_out_counts_if_something_had_failed(self):
         for fails, status in (("fails('Expected 1')", 0), ("True", 1)):
-            body = f"[prints('CPU device: race on s[3]\\n'), {fails}, time.sleep(100)]"
-            done = self.caught(body, how="check", limit="2")
+            body = f"[prints('CPU device: race on s[3]\\n'), {fails}] and hangs()"
+            done = self.caught(body, how="check")
             self.assertEqual(status, done.returncode, done.stderr)
             self.assertEqual(status == 0, "race on s[3]" in done.stdout)
 
-    ALL_WELL = """for file; do :; done; cat >> "${file#*=}" <<'END'
+    ALL_WELL = """for one; do case $one in --lab_events=*) file=${one#*=} ;; esac; done
+cat >> "$file" <<'END'
 {"event": "program", "cases": ["S.A"]}
 {"event": "begin", "case": "S.A"}
 {"event": "end", "case": "S.A", "result": "passed"}
