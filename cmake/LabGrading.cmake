@@ -10,7 +10,8 @@ set(grading_left_out "/opengl\\.cpp$")  # with what is linked with OpenGL
 if(LAB_DEVICE STREQUAL "cpu")
   set(grading_headers $<TARGET_PROPERTY:cpu_device,INTERFACE_INCLUDE_DIRECTORIES>)
   set(grading_device cpu_device_checks)
-  set(grading_recording "${PROJECT_SOURCE_DIR}/tests/support/recording.cpp")
+  set(grading_support "${PROJECT_SOURCE_DIR}/tests/support")
+  set(grading_support "${grading_support}/recording.cpp" "${grading_support}/device_state.cpp")
   set(grading_workers worker watched_worker)
   # Submissions are compiled with it by scripts/lablib/grading/compiling.py. Who checks an exercise of
   # their own does not wait for it.
@@ -23,7 +24,7 @@ else()  # where nothing is recorded or watched
   set(grading_headers ${CUDAToolkit_INCLUDE_DIRS}
     $<TARGET_PROPERTY:lab_cuda_libraries,INTERFACE_INCLUDE_DIRECTORIES>)
   set(grading_device)
-  set(grading_recording)
+  set(grading_support)
   set(grading_workers worker)
   string(APPEND grading_left_out "|/recording\\.cpp$")
 endif()
@@ -42,7 +43,7 @@ list(FILTER sources EXCLUDE REGEX "${grading_left_out}")
 add_library(grading_proxy OBJECT EXCLUDE_FROM_ALL ${sources})
 file(GLOB sources CONFIGURE_DEPENDS "${grading}/stub/*.cpp" "${grading}/wire/*.cpp")
 list(FILTER sources EXCLUDE REGEX "${grading_left_out}")
-add_library(grading_stub OBJECT EXCLUDE_FROM_ALL ${sources} ${grading_recording})
+add_library(grading_stub OBJECT EXCLUDE_FROM_ALL ${sources} ${grading_support})
 set(libraries grading_common grading_proxy grading_stub)
 if(LAB_HAVE_OPENGL)
   foreach(side IN ITEMS proxy stub)

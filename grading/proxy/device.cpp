@@ -26,6 +26,9 @@
 #include <utility>
 
 #include "../wire/raw.hpp"
+#ifdef __CPU_DEVICE__
+#include "device_state.hpp"
+#endif
 #include "lab_testing.hpp"
 #include "worker.hpp"
 
@@ -43,12 +46,14 @@ R ask(const char* name, R without_worker, std::type_identity_t<P>... arguments) 
 
 constexpr cudaError_t kLost = cudaErrorUnknown;
 
+/// In one process the other tests would be left out; here they get a new worker.
+void end_after_endless_kernel() noexcept { give_up("had a kernel that never ended"); }
+
 template <class... P>
 cudaError_t call(const char* name, std::type_identity_t<P>... arguments) noexcept {
   const cudaError_t status = ask<cudaError_t, P...>(name, kLost, static_cast<P>(arguments)...);
   if (status != cudaErrorLaunchTimeout) return status;
-  // In one process the other tests would be left out; here they get a new worker.
-  give_up("had a kernel that never ended");
+  end_after_endless_kernel();
   return kLost;
 }
 
@@ -106,6 +111,13 @@ struct settings {
 settings& chosen() {
   static settings one;
   return one;
+}
+
+/// Makes a choice, and says whether the worker has to be told: each test chooses an order of
+/// threads and of streams, most of them the one that is chosen.
+template <class T>
+bool changes(std::optional<T>& chosen, const std::type_identity_t<T>& now) {
+  return std::exchange(chosen, now) != now;
 }
 #endif
 
@@ -244,7 +256,7 @@ cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void*
 namespace cpu_device {
 
 void set_thread_order(thread_order order, unsigned seed) {
-  grading::chosen().order = {order, seed};
+  if (!grading::changes(grading::chosen().order, {order, seed})) return;
   (void)grading::ask<bool, thread_order, unsigned>("set_thread_order", false, order, seed);
 }
 void fill_new_memory_with(unsigned char byte) {
@@ -259,17 +271,13 @@ void set_lanes_get(lanes_get what) {
   (void)grading::ask<bool, lanes_get>("set_lanes_get", false, what);
 }
 void set_stream_policy(stream_policy policy) {
-  grading::chosen().policy = policy;
+  if (!grading::changes(grading::chosen().policy, policy)) return;
   (void)grading::ask<bool, stream_policy>("set_stream_policy", false, policy);
 }
 
 std::size_t live_allocations() {
   static std::size_t last = 0;
   return grading::count<>("live_allocations", last);
-}
-std::size_t live_bytes() {
-  static std::size_t last = 0;
-  return grading::count<>("live_bytes", last);
 }
 std::size_t live_objects(object_kind kind) {
   static std::map<object_kind, std::size_t> last;
@@ -283,10 +291,6 @@ const char* name_of(object_kind kind) {
   return at->second.c_str();
 }
 
-std::size_t report_count() {
-  static std::size_t last = 0;
-  return grading::count<>("report_count", last);
-}
 std::string last_report() {
   return grading::ask<std::string>("last_report", "(nobody is there to say)");
 }
@@ -300,4 +304,25 @@ std::vector<access_counters> read_counters() {
 }
 
 }  // namespace cpu_device
+
+namespace lab::testing::detail {
+
+device_state state_of_devices() {
+  constexpr std::size_t kKinds = static_cast<std::size_t>(cpu_device::kLastObjectKind) + 1;
+  static device_state last{.objects = std::vector<std::size_t>(kKinds)};
+  device_state now = grading::ask<device_state>("state_of_devices", last);
+  if (now.objects.size() == kKinds)
+    last = std::move(now);
+  else
+    grading::give_up("sent what it was not asked for");
+  return last;
+}
+repair repair_devices() {
+  const auto done = grading::ask<repair>("repair_devices", repair::reset);
+  if (done != repair::never_ended) return done;
+  grading::end_after_endless_kernel();
+  return repair::reset;
+}
+
+}  // namespace lab::testing::detail
 #endif

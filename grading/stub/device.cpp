@@ -10,6 +10,9 @@
 #include <sys/mman.h>
 
 #include "../wire/raw.hpp"
+#ifdef __CPU_DEVICE__
+#include "device_state.hpp"
+#endif
 #include "lab/new_memory.hpp"
 #include "stub.hpp"
 
@@ -120,11 +123,12 @@ const offer kOffers[] = {
     setting<bool>("count_accesses", cpu_device::count_accesses),
     setting<>("reset_counters", cpu_device::reset_counters),
     answer<std::size_t>("live_allocations", cpu_device::live_allocations),
-    answer<std::size_t>("live_bytes", cpu_device::live_bytes),
     answer<std::size_t, cpu_device::object_kind>("live_objects", cpu_device::live_objects),
     answer<std::string, cpu_device::object_kind>(
         "name_of_objects", [](cpu_device::object_kind kind) { return cpu_device::name_of(kind); }),
-    answer<std::size_t>("report_count", cpu_device::report_count),
+    answer<lab::testing::detail::device_state>("state_of_devices",
+                                               lab::testing::detail::state_of_devices),
+    answer<lab::testing::detail::repair>("repair_devices", lab::testing::detail::repair_devices),
     answer<std::string>("last_report", cpu_device::last_report),
     setting<>("report_again", cpu_device::report_again),
     answer<bool>("is_check_build", cpu_device::is_check_build),

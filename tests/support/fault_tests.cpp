@@ -25,6 +25,7 @@
 #include <utility>
 #include <vector>
 
+#include "device_state.hpp"
 #include "lab/cublas_check.hpp"
 #include "lab/cuda_check.hpp"
 #include "lab/errors.hpp"
@@ -197,20 +198,10 @@ class silence {
 
 // --- what is there -------------------------------------------------------------------------------
 
-constexpr auto kKinds = static_cast<std::size_t>(cpu_device::kLastObjectKind) + 1;
-
-struct inventory {
-  std::size_t allocations = cpu_device::live_allocations();
-  std::array<std::size_t, kKinds> objects = count_all();
-  std::size_t reports = cpu_device::report_count();
+struct inventory : device_state {
+  inventory() : device_state(state_of_devices()) {}
   int device = current_device();
 
-  static std::array<std::size_t, kKinds> count_all() {
-    std::array<std::size_t, kKinds> counts{};
-    for (std::size_t kind = 0; kind < kKinds; ++kind)
-      counts[kind] = cpu_device::live_objects(static_cast<cpu_device::object_kind>(kind));
-    return counts;
-  }
   static int current_device() {
     int device = -1;
     (void)cudaGetDevice(&device);
@@ -223,7 +214,7 @@ std::string left_behind(const inventory& before, const inventory& after) {
   std::string text;
   if (after.allocations > before.allocations)
     text = "allocated memory (" + std::to_string(after.allocations - before.allocations) + ")";
-  for (std::size_t kind = 0; kind < kKinds; ++kind)
+  for (std::size_t kind = 0; kind < before.objects.size(); ++kind)
     if (after.objects[kind] > before.objects[kind])
       text += std::string(text.empty() ? "" : ", ") +
               cpu_device::name_of(static_cast<cpu_device::object_kind>(kind)) + " (" +

@@ -16,6 +16,9 @@
 #include <utility>
 #include <vector>
 
+#ifdef __CPU_DEVICE__
+#include "device_state.hpp"
+#endif
 #include "full_size.hpp"
 #include "lab/device_limits.hpp"
 #include "lab/errors.hpp"
@@ -107,37 +110,6 @@ class new_memory : public ::testing::EmptyTestEventListener {
   }
 };
 
-/// The error that every call returns since a kernel has failed, until its device is reset.
-cudaError_t sticky_error() {
-  (void)cudaGetLastError();
-  (void)cudaDeviceSynchronize();
-  (void)cudaGetLastError();
-  return cudaDeviceSynchronize();
-}
-
-/// Resets what a failed kernel leaves behind, so that the next tests say something about the code
-/// that they are for; except after one that never ended: the next tests could take as long, and
-/// are left out. Returns whether there was such a kernel.
-bool repair_devices() {
-  int current = 0, count = 0;
-  bool broken = false;
-  (void)cudaGetDevice(&current);
-  (void)cudaGetDeviceCount(&count);
-  for (int device = 0; device < count; ++device) {
-    (void)cudaSetDevice(device);
-    const cudaError_t error = sticky_error();
-    if (error == cudaSuccess) continue;
-    broken = true;
-    if (error == cudaErrorLaunchTimeout)
-      test_events::leave_out_the_rest();
-    else
-      (void)cudaDeviceReset();
-  }
-  (void)cudaSetDevice(current);
-  (void)cudaGetLastError();
-  return broken;
-}
-
 /// Fails tests that leak device memory, or streams, graphs, handles and whatever else they make, or
 /// that the CPU device had something to say about.
 class device_watch : public ::testing::EmptyTestEventListener {
@@ -145,15 +117,17 @@ class device_watch : public ::testing::EmptyTestEventListener {
   void OnTestStart(const ::testing::TestInfo&) override {
     reports_are_expected = false;
     cpu_device::report_again();
-    allocations_ = cpu_device::live_allocations();
-    bytes_ = cpu_device::live_bytes();
-    for (std::size_t kind = 0; kind < kObjectKinds; ++kind) objects_[kind] = count(kind);
-    reports_ = cpu_device::report_count();
+    before_ = detail::state_of_devices();
   }
 
   void OnTestEnd(const ::testing::TestInfo&) override {
-    report_leaks();
-    const std::size_t reports = cpu_device::report_count() - reports_;
+    const detail::repair repair = detail::repair_devices();
+    // The next tests could take as long.
+    if (repair == detail::repair::never_ended) test_events::leave_out_the_rest();
+    const detail::device_state now = detail::state_of_devices();
+    // After a kernel has failed, cudaFree fails as well: what is left is no fault of its own.
+    if (repair == detail::repair::none) report_leaks(now);
+    const std::size_t reports = now.reports - before_.reports;
     if (reports != 0 && !reports_are_expected)
       ADD_FAILURE() << "the CPU device reported "
                     << (reports == 1 ? "a mistake" : std::to_string(reports) + " mistakes")
@@ -164,32 +138,22 @@ class device_watch : public ::testing::EmptyTestEventListener {
   }
 
  private:
-  static constexpr auto kObjectKinds = static_cast<std::size_t>(cpu_device::kLastObjectKind) + 1;
-  static std::size_t count(std::size_t kind) {
-    return cpu_device::live_objects(static_cast<cpu_device::object_kind>(kind));
-  }
-
-  void report_leaks() const {
-    // After a kernel has failed, cudaFree fails as well: what is left is no fault of its own.
-    if (repair_devices()) return;
-    const std::size_t allocations = cpu_device::live_allocations();
-    if (allocations > allocations_)
-      ADD_FAILURE() << "this test leaves device memory allocated: " << allocations - allocations_
-                    << (allocations - allocations_ == 1 ? " allocation" : " allocations") << ", "
-                    << cpu_device::live_bytes() - bytes_ << " bytes";
-    else if (allocations < allocations_)
+  void report_leaks(const detail::device_state& now) const {
+    if (now.allocations > before_.allocations)
+      ADD_FAILURE() << "this test leaves device memory allocated: "
+                    << now.allocations - before_.allocations
+                    << (now.allocations - before_.allocations == 1 ? " allocation" : " allocations")
+                    << ", " << now.bytes - before_.bytes << " bytes";
+    else if (now.allocations < before_.allocations)
       ADD_FAILURE() << "this test freed device memory that was allocated before it began";
-    for (std::size_t kind = 0; kind < kObjectKinds; ++kind)
-      if (const std::size_t now = count(kind); now > objects_[kind])
+    for (std::size_t kind = 0; kind < before_.objects.size(); ++kind)
+      if (now.objects[kind] > before_.objects[kind])
         ADD_FAILURE() << "this test leaves "
                       << cpu_device::name_of(static_cast<cpu_device::object_kind>(kind))
-                      << " that nobody destroys: " << now - objects_[kind];
+                      << " that nobody destroys: " << now.objects[kind] - before_.objects[kind];
   }
 
-  std::size_t allocations_ = 0;
-  std::size_t bytes_ = 0;
-  std::array<std::size_t, kObjectKinds> objects_{};
-  std::size_t reports_ = 0;
+  detail::device_state before_;
 };
 
 #endif

@@ -346,6 +346,7 @@ def run(
             for name, value in os.environ.items()
             if not name.startswith(("GTEST_", "CPU_DEVICE_", "LAB_", "TESTBRIDGE_"))
         }
+        environment["GLIBC_TUNABLES"] = "glibc.malloc.hugetlb=1"  # as in the worker (worker.cpp)
         environment["LAB_GRADING_WORKER"] = file.name
         environment["LAB_GRADING_CALL_LIMIT"] = f"{limits.call:g}"
         return test_program.run(
