@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "fault_tests.hpp"
+#include "full_size.hpp"
 #include "lab/errors.hpp"
 #include "lab/launch_limits.hpp"
 #include "lab/random.hpp"
@@ -27,6 +28,7 @@ namespace {
 
 using lab::device_limit;
 using lab::testing::at_other_sizes;
+using lab::testing::expect_at_full_size;
 using lab::testing::expect_failures_reported;
 using lab::testing::matches;
 using lab::testing::work_of;
@@ -203,7 +205,7 @@ TEST_P(EachSeed, AddsRandomVectors) {
 // --- long vectors -------------------------------------------------------------------------------
 
 TEST(CeilDivision, AddsAMillionAndSevenElements) {
-  expect_right_sum(step::ceil_division, 1'000'007, 5);
+  expect_at_full_size([] { expect_right_sum(step::ceil_division, 1'000'007, 5); });
 }
 
 TEST(OneThreadPerBlock, AddsMoreElementsThanOldGridsHadBlocks) {
@@ -211,7 +213,7 @@ TEST(OneThreadPerBlock, AddsMoreElementsThanOldGridsHadBlocks) {
 }
 
 TEST(GridStride, AddsAMillionAndSevenElements) {
-  expect_right_sum(step::grid_stride, 1'000'007, 5);
+  expect_at_full_size([] { expect_right_sum(step::grid_stride, 1'000'007, 5); });
 }
 
 TEST(GridStride, AddsMoreElementsThanTheDeviceRunsThreads) {
@@ -220,7 +222,9 @@ TEST(GridStride, AddsMoreElementsThanTheDeviceRunsThreads) {
   expect_right_sum(step::grid_stride, 3 * threads + 5, 9);
 }
 
-TEST(Vectorized, AddsAMillionAndSevenElements) { expect_right_sum(step::vectorized, 1'000'007, 5); }
+TEST(Vectorized, AddsAMillionAndSevenElements) {
+  expect_at_full_size([] { expect_right_sum(step::vectorized, 1'000'007, 5); });
+}
 
 // --- refusals -----------------------------------------------------------------------------------
 

@@ -76,17 +76,21 @@ inline exact_vectors make_exact_vectors(std::size_t n, std::uint64_t seed) {
   return made;
 }
 
-/// Whether `dot`, a function of two vectors, counts each of n products once. A bound for rounding
-/// errors cannot tell: with many elements, one of them is less than the bound.
+/// Whether `dot`, a function of two vectors, counts each product of these once. A bound for
+/// rounding errors cannot tell: with many elements, one of them is less than the bound.
 template <class Dot>
-comparison check_exact_dot(std::size_t n, std::uint64_t seed, const Dot& dot) {
-  const exact_vectors vectors = make_exact_vectors(n, seed);
+comparison check_exact_dot(const exact_vectors& vectors, const Dot& dot) {
   comparison result =
       compare(static_cast<double>(dot(vectors.a, vectors.b)), vectors.dot, tolerance{});
+  const std::size_t n = vectors.a.size();
   const std::string products = std::to_string(n) + (n == 1 ? " product" : " products");
   result.message = result.ok ? "each of " + products + " of 1 or -1 was added once"
                              : "the sum of " + products + " of 1 or -1: " + result.message;
   return result;
+}
+template <class Dot>
+comparison check_exact_dot(std::size_t n, std::uint64_t seed, const Dot& dot) {
+  return check_exact_dot(make_exact_vectors(n, seed), dot);
 }
 
 }  // namespace lab
