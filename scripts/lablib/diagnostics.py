@@ -18,6 +18,7 @@ _LINKER = re.compile(r"undefined reference to|multiple definition of|cannot find
 _BEFORE = re.compile(
     r": In .*:$|: in function .*:$|: At global scope:$|^In file included|^\s+from .*[:,]$"
 )
+_PART_FOLLOWS = "would be ill-formed:"  # the error after this note says why: it is no further one
 _COMMAND = re.compile(  # what ninja prints: progress, the failed command
     r"^(\[\d+/\d+\]|FAILED:|ninja:|: && |cd .* && |\S*/(c\+\+|g\+\+|clang\+\+|nvcc)\S* )"
 )
@@ -39,14 +40,20 @@ def messages(output: List[str]) -> List[Message]:
     found: List[Message] = []
     before: List[str] = []
     current = None
+    part_follows = False
     for line in output:
+        if line.endswith(_PART_FOLLOWS):
+            part_follows = True
         if _COMMAND.match(line):
             current, before = None, []
         elif _BEFORE.search(line):
             before.append(line)
         else:
             message = _begin(line)
-            if message is not None:
+            if message is not None and part_follows and current is not None:
+                part_follows = False
+                current.lines.append(line)
+            elif message is not None:
                 current = message
                 current.lines, before = before + [line], []
                 found.append(current)
@@ -96,7 +103,7 @@ _MARKS = re.compile(r"^(\s*\|)([ ^~|]*)$")
 # What it would write there, such as a semicolon.
 _PROPOSED = re.compile(r"^\s*\| +")
 # The CPU device turns a launch into a call of such an object: nobody wrote that.
-_LAUNCH = re.compile(r"(?:cpu_device::)?(?:constant|pointer|deduced)_launch<")
+_LAUNCH = re.compile(r"(?:cpu_device::)?(?:constant_launch|launch_with_defaults|\w+_launch)<")
 
 
 def readable(message: Message) -> List[str]:
@@ -152,7 +159,12 @@ def _launch_in_words(message: Message, lines: List[str]) -> Optional[List[str]]:
         return None
     inside, end = _in_brackets(lines[number], start.end())
     place = f"{message.path}:{message.line}"
-    if not start[0].endswith("constant_launch<"):
+    # The parameters of the template: the kernel and its own; before them, how defaults are found.
+    if start[0].endswith("launch_with_defaults<"):
+        inside = inside[1:]
+    elif not start[0].endswith("constant_launch<"):
+        inside = []
+    if not inside:
         said = [f"{place}: error: a kernel is launched with arguments that it does not take"]
     else:
         name = re.sub(r"^.*::", "", re.sub(r"<.*", "", inside[0]))

@@ -436,7 +436,7 @@ def _readable(case: test_program.Case) -> List[str]:
             text = test_program.sentence(said)
             sentence, *checked_at = text.split("\n  checked at ", 1)
             text = "\n  checked at ".join([sentence + _advice(sentence), *checked_at])
-            if said.order:
+            if said.order and said.order != "forward":  # which is nothing special
                 orders.append(f"(thread order: {said.order})")
             if sentence in sentences:
                 continue
@@ -533,8 +533,8 @@ def _next_step(
         lines.append(f"      Where? `scripts/lab check {exercise.id}` names line and element.")
     if first is not None and done.may_be_a_race(first, exercise):
         lines.append(
-            f"      Why? `scripts/lab check {exercise.id}` looks for two threads that meet in"
-            " memory without a barrier or an atomic function between them."
+            "      Why? An index, perhaps; or two threads meet in memory without a barrier or an"
+            f" atomic function between them: `scripts/lab check {exercise.id}` looks for that."
         )
     return "\n".join([*lines, f"      Stuck? `scripts/lab hint {exercise.id}`"])
 

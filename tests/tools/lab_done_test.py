@@ -108,8 +108,9 @@ class DoneTest(LabTest):
 
     def test_wrong_values_where_threads_share_data_may_be_a_race(self):
         why = (
-            "again.\n      Why? `scripts/lab check 05.1` looks for two threads that meet in memory"
-            " without a barrier or an atomic function between them.\n      Stuck?"
+            "again.\n      Why? An index, perhaps; or two threads meet in memory without a barrier"
+            " or an atomic function between them: `scripts/lab check 05.1` looks for that.\n"
+            "      Stuck?"
         )
         solution = resolve_one(self.root, "05.1").solution_file
         plain = solution.read_text()

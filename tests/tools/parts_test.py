@@ -312,7 +312,8 @@ class ReadableTest(unittest.TestCase):
     REPORT = [
         "CPU device: illegal memory access in kernel k (launched at x.cu:7), at x.cu:3: 4 bytes"
         " past the end of device memory.",
-        "  Try: compare the thread's index with the length before the access.",
+        "  Try: compare the thread's index with the length before the access. If that is"
+        " there, look whether it compares this index: rows and columns may be swapped.",
     ]
 
     def test_what_follows_from_a_failed_kernel_is_one_line(self):
@@ -337,10 +338,11 @@ class ReadableTest(unittest.TestCase):
                 *self.REPORT,
                 "(After that every CUDA call fails, with cudaErrorIllegalAddress, as after any"
                 " kernel that fails.)",
-                "(thread order: forward)",
             ],
             lines,
         )
+        failure = failed("Expected 1, got 2", "x_test.cpp", 4, "random, seed 2")
+        self.assertEqual("(thread order: random, seed 2)", readable(failure)[-1])
 
     def test_what_does_not_follow_stays(self):
         lines = [

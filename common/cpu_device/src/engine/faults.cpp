@@ -374,7 +374,8 @@ std::string describe_fault(worker& w, cudaError_t& error) {
               " for it, by an event (cudaStreamWaitEvent).";
     else if (address >= end)
       text += std::to_string(address - end) + " bytes past the end of " + describe(*near) +
-              ".\n  Try: compare the thread's index with the length before the access.";
+              ".\n  Try: compare the thread's index with the length before the access. If that "
+              "is there, look whether it compares this index: rows and columns may be swapped.";
     else
       text += std::to_string(near->begin - address) + " bytes before the begin of " +
               describe(*near) + ".\n  Try: look for an index that becomes negative.";
