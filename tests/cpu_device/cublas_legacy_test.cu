@@ -72,11 +72,14 @@ TEST_F(CublasLegacy, TakesLettersForWhatToDoWithMatrices) {
   EXPECT_EQ(cublasGetError(), CUBLAS_STATUS_SUCCESS);
 }
 
-TEST_F(CublasLegacy, KeepsAFailureUntilItIsAskedForIt) {
+TEST_F(CublasLegacy, KeepsTheStatusOfTheLastCallThatComputes) {
   float* c = on_device({1, 1, 1, 1});
   cublasSgemm('n', 'n', 2, 2, -1, 1, c, 2, c, 2, 0, c, 2);
-  cublasSscal(4, 3, c, 1);
+  EXPECT_EQ(from_device(c, 4), (std::vector<float>{1, 1, 1, 1}));  // which is no such call
   EXPECT_EQ(cublasGetError(), CUBLAS_STATUS_INVALID_VALUE);
+  EXPECT_EQ(cublasGetError(), CUBLAS_STATUS_SUCCESS);
+  cublasSgemm('n', 'n', 2, 2, -1, 1, c, 2, c, 2, 0, c, 2);
+  cublasSscal(4, 3, c, 1);
   EXPECT_EQ(cublasGetError(), CUBLAS_STATUS_SUCCESS);
   EXPECT_EQ(from_device(c, 4), (std::vector<float>{3, 3, 3, 3}));
 }

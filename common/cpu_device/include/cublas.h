@@ -22,16 +22,13 @@ namespace cpu_device::cublas_without_handle {
 /// What all files of a program share: the handle, of the device that cublasInit() has found.
 struct state {
   cublasHandle_t handle = nullptr;
-  cublasStatus_t last = CUBLAS_STATUS_SUCCESS;  ///< the last failure
+  cublasStatus_t last = CUBLAS_STATUS_SUCCESS;  ///< of the last call that computes
 };
 inline state& current() {
   static state the_state;
   return the_state;
 }
-inline cublasStatus_t note(cublasStatus_t status) {
-  if (status != CUBLAS_STATUS_SUCCESS) current().last = status;
-  return status;
-}
+inline void note(cublasStatus_t status) { current().last = status; }
 /// Before cublasInit() there is none, and the library says so.
 inline cublasHandle_t handle() { return current().handle; }
 
@@ -70,7 +67,7 @@ inline cublasStatus_t cublasShutdown() {
   state = {};
   return status;
 }
-/// The last failure since it was asked for.
+/// The status of the last call that computes, once. One that succeeds hides a failure before it.
 inline cublasStatus_t cublasGetError() {
   auto& state = cpu_device::cublas_without_handle::current();
   const cublasStatus_t last = state.last;
