@@ -129,6 +129,7 @@ const offer kOffers[] = {
     answer<lab::testing::detail::device_state>("state_of_devices",
                                                lab::testing::detail::state_of_devices),
     answer<lab::testing::detail::repair>("repair_devices", lab::testing::detail::repair_devices),
+    answer<std::string>("newest_allocation", cpu_device::newest_allocation),
     answer<std::string>("last_report", cpu_device::last_report),
     setting<>("report_again", cpu_device::report_again),
     answer<bool>("is_check_build", cpu_device::is_check_build),

@@ -143,7 +143,8 @@ class device_watch : public ::testing::EmptyTestEventListener {
       ADD_FAILURE() << "this test leaves device memory allocated: "
                     << now.allocations - before_.allocations
                     << (now.allocations - before_.allocations == 1 ? " allocation" : " allocations")
-                    << ", " << now.bytes - before_.bytes << " bytes";
+                    << ", " << now.bytes - before_.bytes << " bytes; the newest is "
+                    << cpu_device::newest_allocation();
     else if (now.allocations < before_.allocations)
       ADD_FAILURE() << "this test freed device memory that was allocated before it began";
     for (std::size_t kind = 0; kind < before_.objects.size(); ++kind)

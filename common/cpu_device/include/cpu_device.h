@@ -46,6 +46,8 @@ void set_peer_group(unsigned devices);
 /// Device, managed and pinned host allocations that have not been freed, over all devices.
 std::size_t live_allocations();
 std::size_t live_bytes();
+/// That of them which was made last, in words, with the line that made it; empty if there is none.
+std::string newest_allocation();
 
 /// What each byte of new memory (of a device, managed or pinned) holds until somebody writes it,
 /// from now on: 0xFF at first, which is NaN or -1. Whoever tests a program with several bytes finds

@@ -179,8 +179,10 @@ bool map_pages(allocation& a, std::size_t bytes, int file) {
 /// From now on it is found by its addresses.
 void enter(const allocation& a) {
   {
+    static std::uint64_t entered = 0;
     const std::unique_lock lock(table_mutex);
-    allocations()[number(a.begin)] = a;
+    allocation& there = allocations()[number(a.begin)] = a;
+    there.number = ++entered;
   }
   publish_allocation(&observer::allocated, a);
 }
@@ -522,6 +524,14 @@ std::size_t live_allocations() {
   return static_cast<std::size_t>(
       std::count_if(allocations().begin(), allocations().end(),
                     [](const auto& entry) { return entry.second.ours(); }));
+}
+
+std::string newest_allocation() {
+  const std::shared_lock lock(table_mutex);
+  const allocation* newest = nullptr;
+  for (const auto& [begin, a] : allocations())
+    if (a.ours() && (newest == nullptr || a.number > newest->number)) newest = &a;
+  return newest == nullptr ? std::string() : describe(*newest);
 }
 
 std::size_t live_registrations() {

@@ -37,6 +37,7 @@ struct allocation {
   void* mapping = nullptr;  // with the guard pages
   std::size_t mapping_bytes = 0;
   const void* made_at = nullptr;  // return address of the call that made it
+  std::uint64_t number = 0;       // the newer, the larger
   device_set reached_by;          // null: not of a pool, and peers may use it
 
   std::shared_ptr<const shared_file> file;  // that has its pages, for other processes; null: none
