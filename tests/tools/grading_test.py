@@ -26,7 +26,7 @@ from xml.etree import ElementTree
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
 
-from lablib import test_program  # noqa: E402
+from lablib import packages, test_program  # noqa: E402
 from lablib.errors import USAGE, LabError  # noqa: E402
 from lablib.exercises import find_exercises, resolve_one  # noqa: E402
 from lablib.grading import (  # noqa: E402
@@ -637,7 +637,7 @@ class ReportsTest(Folder):
 
 
 class FormatsTest(Folder):
-    """Each as the documentation of the system that reads it says, which is named with it."""
+    """Each as the code that reads it demands, or where that is not public, its documentation."""
 
     table = {
         "Ann Lee_4711": {
@@ -668,9 +668,25 @@ class FormatsTest(Folder):
         self.assertEqual(head[:2] + head[4:], ["Student", "ID", "Section", "Week 5"])
         self.assertIn("Points Possible", possible[0])
         self.assertEqual(possible[5], "140")
-        self.assertEqual(rows[0], ["Ann Lee", "4711", "", "", "", "83.3"])
+        self.assertEqual(rows[0], ["Ann Lee", "4711", "", "", "", "83.3333"])
         self.assertEqual(rows[1][:2], ["'=SUM(A1)", ""])
         self.assertEqual({len(row) for row in (head, possible, *rows)}, {6})
+
+    def test_canvas_takes_the_title_for_an_assignment(self):
+        # Its importer leaves out columns of the gradebook's own names, wherever they stand in a
+        # title, finds a column by its first name, and rewrites what looks like a number.
+        for title in ("Final Score", "My Override Grade 1", "Section", "05.1,10.4", "1.2.3"):
+            with self.assertRaisesRegex(LabError, "Canvas takes .* for something else"):
+                formats.names("moodle,canvas", title)
+            self.assertEqual(formats.names("moodle", title), ["moodle"])
+        for title in ("", "Week 5", "Week 5, tiles (1234)", "05.1", "Final project", "Student 1"):
+            self.assertEqual(formats.names("canvas", title), ["canvas"])
+
+    def test_numbers_of_students_have_digits_that_every_reader_knows(self):
+        # Ruby's to_i and databases know only these, and none with more than a bigint has.
+        table = {name: {"05.1": record()} for name in ("Ann_\u0664\u0667", "Ann_" + 19 * "9")}
+        rows = list(csv.reader(io.StringIO(formats.canvas(table, "Week 5"))))[2:]
+        self.assertEqual([row[:2] for row in rows], [[name, ""] for name in table])
 
     def test_moodle_finds_the_participants_and_the_grades(self):
         # What Moodle's offline grading looks for: these three columns; the number that follows
@@ -679,8 +695,41 @@ class FormatsTest(Folder):
         for column in ("Identifier", "Grade", "Last modified (grade)"):
             self.assertIn(column, rows[0])
         self.assertEqual(rows[0]["Identifier"], "Participant 4711")
-        self.assertEqual((rows[0]["Grade"], rows[0]["Maximum Grade"]), ("83.3", "140"))
+        self.assertEqual((rows[0]["Grade"], rows[0]["Maximum Grade"]), ("83.3333", "140"))
         self.assertIn("limited", rows[0]["Feedback comments"])
+        # It looks each number up in its database, of which some refuse an empty one.
+        self.assertEqual(rows[1]["Identifier"], "Participant 0")
+
+    def test_no_grade_is_more_than_there_is(self):
+        # Moodle passes over such a row without a word.
+        table = {"Ann_1": {"05.1": record(points=0.75, of=0.75)}}
+        (row,) = csv.DictReader(io.StringIO(formats.moodle(table, "")))
+        self.assertEqual((row["Grade"], row["Maximum Grade"]), ("0.75", "0.75"))
+        rows = list(csv.reader(io.StringIO(formats.canvas(table, "Week 5"))))
+        self.assertEqual([row[5] for row in rows], ["Week 5", "0.75", "0.75"])
+
+    def test_moodle_reads_fields_to_their_ends(self):
+        # PHP's fgetcsv, as Moodle calls it, has a backslash keep a quote from ending a field.
+        said = 'printf("%d\\n", "\\"") \\'
+        table = {
+            name: {"05.1": record(failures=[{"case": "T.B", "text": said}])}
+            for name in ('Ann "\\" Lee_1', "Lee, Ann\\_2", "Lee_3")
+        }
+        text = formats.moodle(table, "")
+        rows = list(csv.reader(io.StringIO(text), escapechar="\\"))
+        self.assertEqual(rows, list(csv.reader(io.StringIO(text))))
+        self.assertEqual([len(row) for row in rows], 4 * [6])
+        shown = ElementTree.fromstring(rows[3][5]).text
+        self.assertTrue(shown.endswith(f"T.B: {said}"), shown)
+
+    def test_moodle_shows_feedback_as_it_is(self):
+        # It takes feedback for HTML.
+        said = "expected <vector>\n  ^~~ & more"
+        table = {"Ann_1": {"05.1": record(failures=[{"case": "T.B", "text": said}])}}
+        (row,) = csv.DictReader(io.StringIO(formats.moodle(table, "")))
+        shown = ElementTree.fromstring(row["Feedback comments"])
+        self.assertEqual(shown.tag, "pre")
+        self.assertTrue(shown.text.endswith(f"T.B: {said}"), shown.text)
 
     def test_gradescope_gets_a_score_and_tests(self):
         for result in self.each("gradescope"):
@@ -715,10 +764,30 @@ class FormatsTest(Folder):
         for test in first["tests"]:
             self.assertEqual(set(test), {"name", "points", "max_points", "output"})
 
+    def test_prairielearn_gets_no_more_than_it_takes(self):
+        # Of larger results it says only that they are too large, and that is no attempt.
+        told = [{"case": "T.B", "text": 2000 * "\U0001f600"}] * 5
+        for state in ("graded", "does not compile"):
+            one = record(failures=told, state=state, problem=3000 * "\u00e9")
+            records = {f"{number:02}.1": one for number in range(20)}
+            text = formats.prairielearn(records)
+            self.assertLess(len(text.encode()), 1024 * 1024)
+            self.assertIn("not shown here", json.loads(text)["tests"][19]["output"])
+        few = formats.prairielearn({"05.1": record(failures=told)})
+        self.assertNotIn("not shown here", few)
+
     def test_autolab_finds_the_scores_in_the_last_line(self):
         text = formats.autolab(self.table["Ann Lee_4711"])
         last = text.rstrip("\n").rpartition("\n")[2]
         self.assertEqual(json.loads(last), {"scores": {"05.1": 50.0, "03.1": 33.3333}})
+
+    def test_autolab_gets_an_image_that_its_jobs_find(self):
+        # Tango asks `docker images`, and keeps what follows the last slash, without the tag.
+        for image in ("you/cuda_labs", "cuda_labs:2", "host:5000/cuda_labs"):
+            order = packages.Order(ROOT, Path(), mock.Mock(), self.folder, image=image)
+            with self.assertRaisesRegex(LabError, f"finds no image that is called {image}"):
+                packages.autolab(order)
+        self.assertEqual(list(self.folder.iterdir()), [])
 
     def test_classroom50_gets_what_its_schema_asks_for(self):
         given = {
@@ -737,6 +806,20 @@ class FormatsTest(Folder):
         with self.assertRaisesRegex(LabError, "needs CLASSROOM, OWNER in the environment"):
             formats.classroom50(self.table["=SUM(A1)"], given)
 
+    def test_classroom50_gets_a_text_that_github_takes(self):
+        # It makes a release of it, whose text has at most 125,000 characters.
+        for file in ("prepare.sh", "grade.sh"):
+            self.write(file, "")
+        program = self.write("autograder.py", packages._AUTOGRADER)
+        test = {"test-name": "05.1 dot_product", "score": 1, "max-score": 2, "output": "a\nb"}
+        for output, whole in (("a\nb", True), (200_000 * "x", False)):
+            self.write("result.json", json.dumps({"tests": [{**test, "output": output}]}))
+            subprocess.run([sys.executable, str(program)], cwd=self.folder, check=True)
+            body = (self.folder / "release-body.md").read_text(encoding="utf-8")
+            self.assertIn("05.1 dot_product: 1 of 2 points", body)
+            self.assertLess(len(body), 120_000)
+            self.assertEqual("result.json" in body, not whole)
+
     def test_an_unknown_format_is_said(self):
         self.assertEqual(formats.names("canvas,autolab"), ["canvas", "autolab"])
         with self.assertRaisesRegex(LabError, "no format 'cannvas'; there are canvas, moodle"):
@@ -754,7 +837,7 @@ GRADESCOPE_VISIBLE = ("hidden", "after_due_date", "after_published", "visible")
 
 
 def classroom50_mistakes(result):
-    """By schemas/result-v1.schema.json of Classroom 50, read from its description."""
+    """By schemas/result-v1.schema.json of Classroom 50, and validate_result of its runner.py."""
     texts = ["classroom", "assignment", "owner", "commit", "release", "review"]
     fields = {"schema", "assignment_type", "submission", "datetime", "score", "max-score", "tests"}
     mistakes = sorted((fields | set(texts)) ^ (set(result) - {"graded_at", "submitted_by"}))

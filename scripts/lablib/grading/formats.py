@@ -5,6 +5,7 @@
 no word for something (a note, a limit), it is in the text for the student."""
 
 import csv
+import html
 import io
 import json
 import os
@@ -46,6 +47,18 @@ def _text(text: str) -> str:
     return re.sub(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]", "\ufffd", text)
 
 
+def _cut(text: str, most: int) -> str:
+    """What of a text has at most that many bytes in JSON."""
+    if len(json.dumps(text)) <= most:
+        return text
+    size = len('""')
+    for at, character in enumerate(text):
+        size += len(json.dumps(character)) - len('""')
+        if size > most:
+            return text[:at] + "\n(The rest is not shown here.)"
+    return text
+
+
 def _json(value: object) -> str:
     return json.dumps(value, ensure_ascii=True, indent=1) + "\n"
 
@@ -77,8 +90,19 @@ def gradescope(records: Records) -> str:
     )
 
 
+PRAIRIELEARN_BYTES = 1 << 20  # results that are larger count as none
+
+
 def prairielearn(records: Records) -> str:
     """/grade/results/results.json of an external grader. What does not compile costs no attempt."""
+    result = _prairielearn(records, PRAIRIELEARN_BYTES)
+    if len(result) <= PRAIRIELEARN_BYTES:
+        return result
+    # There are two texts of each record; a third of the room is for what is around them.
+    return _prairielearn(records, PRAIRIELEARN_BYTES // (3 * len(records)))
+
+
+def _prairielearn(records: Records, most: int) -> str:
     possible = sum(float(record["of"]) for record in records.values())
     result: Dict[str, Any] = {
         "gradable": any(r["state"] != "does not compile" for r in records.values()),
@@ -88,13 +112,14 @@ def prairielearn(records: Records) -> str:
                 "name": f"{id} {record['name']}",
                 "points": record["points"],
                 "max_points": record["of"],
-                "output": feedback(record),
+                "output": _cut(feedback(record), most),
             }
             for id, record in records.items()
         ],
     }
     if not result["gradable"]:
-        result["format_errors"] = [_text(record["problem"]) for record in records.values()]
+        problems = [_text(record["problem"]) for record in records.values()]
+        result["format_errors"] = [_cut(problem, most) for problem in problems]
     return _json(result)
 
 
@@ -160,35 +185,56 @@ _OF_THE_RUNNER = {
 def canvas(table: Table, title: str) -> str:
     """A gradebook's CSV. Students are found by the number in the names of downloaded files, or by
     their name where there is none."""
-    rows: List[List[str]] = [["Student", "ID", "SIS User ID", "SIS Login ID", "Section", title]]
+    rows: List[List[str]] = [[*_CANVAS_HEAD, title]]
     possible = max(
         (sum(r["of"] for r in records.values()) for records in table.values()), default=0
     )
-    rows.append(["    Points Possible", "", "", "", "", shown_points(possible)])
+    rows.append(["    Points Possible", "", "", "", "", _points(possible)])
     for student, records in table.items():
         name, number = _named(student)
-        rows.append([name, number, "", "", "", shown_points(total(records))])
+        rows.append([name, number, "", "", "", _points(total(records))])
     return _csv(rows)
 
 
+_CANVAS_HEAD = ["Student", "ID", "SIS User ID", "SIS Login ID", "Section"]
+
+# A title with a name of a column of the gradebook's own, which an import leaves out; or one that
+# looks like a number, with a comma for thousands or for decimals, and would be written otherwise.
+_NOT_FOR_CANVAS = re.compile(
+    r".*(?:(?:Current|Final) (?:Score|Points|Grade)|Override (?:Score|Grade|Status)).*"
+    r"|-?[0-9.,]*(?:,|\..*\.)[0-9.,]*%?",
+    re.DOTALL,
+)
+
+
 def moodle(table: Table, _title: str) -> str:
-    """A grading worksheet's CSV. The participant's number is in the names of downloaded folders."""
+    """A grading worksheet's CSV. The participant's number is in the names of downloaded folders.
+    Feedback is HTML. There is no backslash: PHP takes one before a quote for an escape, and reads
+    on where the field ends."""
     head = ["Identifier", "Full name", "Grade", "Maximum Grade", "Last modified (grade)"]
     rows = [[*head, "Feedback comments"]]
     for student, records in table.items():
         name, number = _named(student)
         possible = sum(record["of"] for record in records.values())
         said = "\n\n".join(f"{id}: {feedback(record)}" for id, record in records.items())
-        row = [f"Participant {number}", name, shown_points(total(records)), shown_points(possible)]
-        rows.append([*row, "-", said])
+        said = html.escape(said).replace("\\", "&#92;")
+        # Nobody has the number 0. An empty one is a mistake in some databases.
+        row = [f"Participant {number or 0}", name.replace("\\", "/")]
+        row += [_points(total(records)), _points(possible), "-", f"<pre>{said}</pre>"]
+        rows.append(row)
     return _csv(rows)
 
 
 def _named(student: str) -> "tuple[str, str]":
     """`Ann Lee_4711` is Ann Lee, whose number is 4711."""
-    match = re.fullmatch(r"(.*)_(\d+)", shown(student), re.DOTALL)
+    match = re.fullmatch(r"(.*)_([0-9]{1,18})", shown(student), re.DOTALL)
     name, number = (match[1], match[2]) if match else (shown(student), "")
     return _no_formula(name), number
+
+
+def _points(value: float) -> str:
+    """As records have them: rounded up, they could be more than there are, which is refused."""
+    return f"{value:.4f}".rstrip("0").rstrip(".")
 
 
 def _no_formula(text: str) -> str:
@@ -211,13 +257,17 @@ OF_A_STUDENT: Dict[str, Callable[[Records], str]] = {
 OF_A_CLASS: Dict[str, Callable[[Table, str], str]] = {"canvas": canvas, "moodle": moodle}
 
 
-def names(text: str) -> List[str]:
+def names(text: str, title: str = "") -> List[str]:
     """The formats that `--format` asks for."""
     known = [*OF_A_CLASS, *OF_A_STUDENT]
     wanted = [name for name in text.split(",") if name]
     for name in wanted:
         if name not in known:
             raise LabError(f"there is no format '{name}'; there are {', '.join(known)}.", USAGE)
+    if "canvas" in wanted and (title in _CANVAS_HEAD or _NOT_FOR_CANVAS.fullmatch(title)):
+        raise LabError(
+            f"Canvas takes the title '{title}' for something else: give the rubric another.", USAGE
+        )
     return wanted
 
 

@@ -155,7 +155,7 @@ def _grade(root: Path, options: argparse.Namespace) -> int:
     if options.partition and not options.slurm:
         raise LabError("--partition is for --slurm.", USAGE)
     plan = _rubric(root, options)
-    wanted = formats.names(options.format)
+    wanted = formats.names(options.format, plan.title)
     exercises = [task.exercise for task in plan.tasks]
     out = (options.out or Path("results")).absolute()
     chosen = _device(plan, options)
