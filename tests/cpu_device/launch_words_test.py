@@ -53,7 +53,8 @@ class LaunchWords(unittest.TestCase):
             with self.subTest(arguments):
                 function = f"void f({parameters}) {{ scale<<<1, 32>>>({arguments}); }}"
                 expected = [
-                    "x.cu:4: error: kernel `scale` is launched with arguments that it does not take",
+                    "x.cu:4: error: kernel `scale` is launched with arguments that it does not"
+                    " take",
                     "  its parameters:    (float*, int)",
                     f"  the launch gives:  ({given})",
                     f"    4 | {function}",
