@@ -255,7 +255,7 @@ int expected_power(double x, bool saturates, cudaRoundMode mode) {
       if (power(bits) >= x) return bits;
     return saturates ? 254 : 255;
   }
-  if (x >= std::ldexp(1.0, 128)) return saturates ? 254 : 255;
+  if (std::isinf(x)) return saturates ? 254 : 255;
   int best = 0;
   while (best < 254 && power(best + 1) <= x) ++best;
   return best;

@@ -40,6 +40,7 @@ inline unsigned char e8m0_encode(double x, __nv_saturation_t saturation, cudaRou
   } else if (x != 0) {
     const double fraction = std::frexp(std::fabs(x), &exponent);  // 0.5 to 1
     if (mode == cudaRoundZero || fraction == 0.5) --exponent;
+    if (mode == cudaRoundZero) exponent = std::min(exponent, kBias);  // finite, and so it stays
   }
   if (exponent > kBias) return saturation == __NV_SATFINITE ? kLargest : kNan;
   return static_cast<unsigned char>(std::max(exponent + kBias, 0));
