@@ -210,22 +210,30 @@ def apply(bug: Bug, text: str, bugs_name: str, solution_name: str) -> str:
 
 def sample(found: Sequence[Bug], solution: str, seed: str) -> List[Bug]:
     """A sixteenth of the bugs of an exercise, at least one, chosen by the seed: in as many
-    functions of the solution, whose text this is, as possible."""
+    functions of the solution, whose text this is, as possible, and in each of them caught in
+    different ways. Where there are bugs that only the check build catches, one of those is among
+    two or more, and the only one for every second seed or so."""
     import random  # takes a while, and a thousand bugs are judged without it
 
+    pick = random.Random(seed)
     order = list(found)
-    random.Random(seed).shuffle(order)
+    pick.shuffle(order)
+    number = max(len(found) // 16, 1)
+    checked = [bug for bug in order if bug.caught_by in ("check", "watched")][:1]
+    if number > 1 or pick.random() < 0.5:
+        order = checked + [bug for bug in order if bug not in checked]
 
     def function(bug: Bug) -> int:
         return solution.count("\n}", 0, max(solution.find(bug.edits[0].find), 0))
 
-    seen: Set[int] = set()
-    others: List[Bug] = []
-    again: List[Bug] = []  # of a function that has one already
+    seen: Set[Tuple[int, str]] = set()
+    ranks: Tuple[List[Bug], ...] = ([], [], [])  # of a new function, caught in a new way, neither
     for bug in order:
-        (again if function(bug) in seen else others).append(bug)
-        seen.add(function(bug))
-    return [*others, *again][: max(len(found) // 16, 1)]
+        kind = (function(bug), bug.caught_by)
+        is_known = any(kind[0] == other for other, _ in seen)
+        ranks[2 if kind in seen else 1 if is_known else 0].append(bug)
+        seen.add(kind)
+    return [bug for rank in ranks for bug in rank][:number]
 
 
 def source_of(bug: Bug, solution_folder: Path, lab_folder: Path) -> Path:

@@ -44,8 +44,8 @@ EDIT = "--- find\na + b\n--- replace\nb\n--- end\n"
 class SampleTest(unittest.TestCase):
     SOLUTION = "int f() {\n  one\n}\n\nint g() {\n  two\n}\n\nint h() {\n  three\n}\n"
 
-    def bug(self, name, text):
-        return bugs.Bug(name, 1, "w", "test", "f.cu", [bugs.Edit(1, text, "")])
+    def bug(self, name, text, caught_by="test"):
+        return bugs.Bug(name, 1, "w", caught_by, "f.cu", [bugs.Edit(1, text, "")])
 
     def test_functions_that_have_none_come_first(self):
         found = [self.bug(f"one{n}", "one") for n in range(46)]
@@ -53,6 +53,37 @@ class SampleTest(unittest.TestCase):
         for seed in map(str, range(20)):
             chosen = bugs.sample(found, self.SOLUTION, seed)
             self.assertEqual(["one", "three", "two"], sorted(bug.edits[0].find for bug in chosen))
+
+    def ways(self, found, seeds=20):
+        """How what each seed chooses is caught."""
+        samples = [bugs.sample(found, self.SOLUTION, str(seed)) for seed in range(seeds)]
+        return [sorted(bug.caught_by for bug in chosen) for chosen in samples]
+
+    def test_of_two_one_needs_the_check_build_if_any_does(self):
+        for way in ("check", "watched"):
+            found = [self.bug(f"one{n}", "one") for n in range(20)]
+            found += [self.bug(f"two{n}", "two") for n in range(18)]
+            found += [self.bug("needs_it", "one", way)]
+            for chosen in self.ways(found):
+                self.assertEqual(sorted([way, "test"]), chosen)
+
+    def test_a_single_one_needs_the_check_build_for_every_second_seed(self):
+        found = [self.bug(f"t{n}", "one") for n in range(19)] + [self.bug("c", "one", "check")]
+        chosen = self.ways(found, 200)
+        self.assertEqual(200, chosen.count(["check"]) + chosen.count(["test"]))
+        self.assertTrue(70 < chosen.count(["check"]) < 130, chosen.count(["check"]))
+
+    def test_of_one_function_come_those_caught_in_different_ways(self):
+        found = [self.bug(f"t{n}", "one") for n in range(44)]
+        found += [self.bug("r", "one", "check"), self.bug("b", "one", "compiler")]
+        found += [self.bug("other", "two"), self.bug("last", "one")]
+        for chosen in self.ways(found):  # the other function's first, though it is caught alike
+            self.assertEqual(3, len(chosen))
+            self.assertIn(chosen, (["check", "compiler", "test"], ["check", "test", "test"]))
+        found.remove(next(bug for bug in found if bug.name == "other"))
+        found.append(self.bug("again", "one"))
+        for chosen in self.ways(found):
+            self.assertEqual(["check", "compiler", "test"], chosen)
 
     def test_seeds_differ_and_reach_every_bug(self):
         found = [self.bug(f"t{n}", "one") for n in range(10)]
