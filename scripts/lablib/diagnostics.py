@@ -103,7 +103,7 @@ _MARKS = re.compile(r"^(\s*\|)([ ^~|]*)$")
 # What it would write there, such as a semicolon.
 _PROPOSED = re.compile(r"^\s*\| +")
 # The CPU device turns a launch into a call of such an object: nobody wrote that.
-_LAUNCH = re.compile(r"(?:cpu_device::)?(?:constant_launch|launch_with_defaults|\w+_launch)<")
+_LAUNCH = re.compile(r"(?:cpu_device::)?(?:launch_with_defaults|(?:constant|pointer|deduced)_launch)<")
 
 
 def readable(message: Message) -> List[str]:
