@@ -45,7 +45,7 @@ def messages(output: List[str]) -> List[Message]:
         if line.endswith(_PART_FOLLOWS):
             part_follows = True
         if _COMMAND.match(line):
-            current, before = None, []
+            current, before, part_follows = None, [], False
         elif _BEFORE.search(line):
             before.append(line)
         else:
@@ -103,7 +103,9 @@ _MARKS = re.compile(r"^(\s*\|)([ ^~|]*)$")
 # What it would write there, such as a semicolon.
 _PROPOSED = re.compile(r"^\s*\| +")
 # The CPU device turns a launch into a call of such an object: nobody wrote that.
-_LAUNCH = re.compile(r"(?:cpu_device::)?(?:launch_with_defaults|(?:constant|pointer|deduced)_launch)<")
+_LAUNCH = re.compile(
+    r"(?:cpu_device::)?(?:launch_with_defaults|(?:constant|pointer|deduced)_launch)<"
+)
 
 
 def readable(message: Message) -> List[str]:
