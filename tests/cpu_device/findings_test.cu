@@ -141,6 +141,21 @@ TEST(Finds, ANullPointerAndAFreedOne) {
                 "It was freed before this kernel ran"});
 }
 
+template <int kValue, class T>
+__global__ void store_at(T* to, int index) {
+  to[index] = kValue;
+}
+
+TEST(Finds, TheNameOfAKernelThatIsLaunchedThroughAPointer) {
+  void (*const kernels[])(int*, int) = {store_at<3, int>, store_at<4, int>};
+  for (const auto kernel : kernels)
+    expect_parts(expect_report([&] { kernel<<<1, 1>>>(nullptr, 5); }, cudaErrorIllegalAddress),
+                 {"kernel store_at (launched at findings_test.cu:"});
+  const auto by_name = store;
+  expect_parts(expect_report([&] { by_name<<<2, 4>>>(view{nullptr}, 5); }, cudaErrorIllegalAddress),
+               {"kernel store (launched at findings_test.cu:"});
+}
+
 TEST(Finds, StreamOrderedMemoryThatItsStreamHasNotComeTo) {
   using cpu_device::stream_policy;
   cudaStream_t one = nullptr, other = nullptr;

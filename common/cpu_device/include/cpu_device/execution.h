@@ -251,8 +251,9 @@ struct pointer_launch {
     void operator()() const { std::apply(kernel, args); }
   };
   void operator()(P... args) const {
-    submit_call(site, shape, call{kernel, {args...}}, reinterpret_cast<const void*>(kernel),
-                args...);
+    const auto* address = reinterpret_cast<const void*>(kernel);
+    submit_call({name_of_kernel(address, site.kernel), site.file, site.line}, shape,
+                call{kernel, {args...}}, address, args...);
   }
 };
 
@@ -285,6 +286,9 @@ struct launch_with_defaults : constant_launch<Kernel, P...> {
   requires(sizeof...(A) < sizeof...(P)) void operator()(const A&... args) const {
     deduced_launch<ByName>{this->site, this->shape, by_name}(args...);
   }
+/// What a report calls the kernel at an address. `otherwise`: if no symbol tells.
+const char* name_of_kernel(const void* kernel, const char* otherwise);
+
 };
 
 struct launcher {

@@ -183,7 +183,6 @@ namespace cpu_device {
 cudaError_t shape_of(const cudaLaunchConfig_t* config, launch_shape& shape);
 cudaError_t largest_cluster(int* blocks, const void* kernel, const cudaLaunchConfig_t* config);
 cudaError_t active_clusters(int* clusters, const void* kernel, const cudaLaunchConfig_t* config);
-const char* name_of_kernel(const void* kernel);
 }  // namespace cpu_device
 
 inline cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* kernel,
@@ -210,7 +209,7 @@ cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(
   const auto* address = reinterpret_cast<const void*>(kernel);
   const auto launch = [&](P... args) {
     return cpu_device::submit_call(
-        {cpu_device::name_of_kernel(address), "cudaLaunchKernelEx", 0}, shape,
+        {cpu_device::name_of_kernel(address, "a kernel"), "cudaLaunchKernelEx", 0}, shape,
         typename cpu_device::pointer_launch<P...>::call{kernel, {args...}}, address, args...);
   };
   return launch(std::forward<Args>(arguments)...);

@@ -16,6 +16,7 @@
 #include "context/device.hpp"
 #include "cpu_device/launch_api.h"
 #include "engine/engine.hpp"
+#include "engine/symbols.hpp"
 #include "observers/watchdog.hpp"
 
 namespace cpu_device {
@@ -229,10 +230,14 @@ void note_kernel(const void* kernel, const known_kernel& how) {
   known_kernels()[kernel] = how;
 }
 
-const char* name_of_kernel(const void* kernel) {
+const char* name_of_kernel(const void* kernel, const char* otherwise) {
   const std::lock_guard lock(api_mutex());
-  const auto it = known_kernels().find(kernel);
-  return it == known_kernels().end() ? "a kernel" : it->second.name;
+  const auto known = known_kernels().find(kernel);
+  if (known != known_kernels().end()) return known->second.name;
+  static auto* names = new std::map<const void*, std::string>;
+  const auto [entry, is_new] = names->try_emplace(kernel);
+  if (is_new) entry->second = function_name(kernel);
+  return entry->second.empty() ? otherwise : entry->second.c_str();
 }
 
 cudaError_t launch_by_address(const void* kernel, const launch_shape& shape, void** arguments,

@@ -57,6 +57,25 @@ void visit_image(const char* image, std::size_t bytes,
   }
 }
 
+/// The last of the names in `_ZN3lab12_GLOBAL__N_14fillEPi`: each has its length in front.
+std::string source_name(std::string_view symbol) {
+  if (!symbol.starts_with("_Z")) return std::string(symbol);  // a function of C
+  symbol.remove_prefix(2);
+  std::string_view last;
+  const auto skip = [&symbol](std::string_view letters) {
+    while (!symbol.empty() && letters.find(symbol[0]) != std::string_view::npos)
+      symbol.remove_prefix(1);
+  };
+  for (skip("NKL"); !symbol.empty() && symbol[0] >= '1' && symbol[0] <= '9'; skip("L")) {
+    std::size_t length = 0;
+    for (; !symbol.empty() && symbol[0] >= '0' && symbol[0] <= '9'; symbol.remove_prefix(1))
+      length = length * 10 + static_cast<std::size_t>(symbol[0] - '0');
+    last = symbol.substr(0, length);
+    symbol.remove_prefix(last.size());
+  }
+  return std::string(last);
+}
+
 }  // namespace
 
 loaded_object object_of(const void* address) {
@@ -78,6 +97,17 @@ void visit_symbols(const loaded_object& object, const std::function<void(const s
     }
   }
   close(file);
+}
+
+std::string function_name(const void* address) {
+  const loaded_object object = object_of(address);
+  const auto value = reinterpret_cast<std::uintptr_t>(address) - object.base;
+  std::string name;
+  visit_symbols(object, [&](const symbol& s) {
+    if (s.type == symbol::kind::function && s.value == value && name.empty())
+      name = source_name(s.name);
+  });
+  return name;
 }
 
 }  // namespace cpu_device

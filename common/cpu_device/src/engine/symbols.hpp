@@ -28,4 +28,8 @@ struct symbol {
 /// Shows all functions and thread-local variables. A file without symbols (strip) has none.
 void visit_symbols(const loaded_object& object, const std::function<void(const symbol&)>& visit);
 
+/// The name of a function in its source, without namespaces, parameters and template arguments.
+/// Empty if no symbol has the address.
+std::string function_name(const void* address);
+
 }  // namespace cpu_device
