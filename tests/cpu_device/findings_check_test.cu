@@ -205,6 +205,18 @@ TEST(HostMemory, ThatKernelsMayUseIsSilent) {
                 cudaErrorIllegalAddress);  // no longer registered
 }
 
+// A pointer whose copies count themselves in the host's memory. A GPU has its bytes.
+__global__ void keep(std::shared_ptr<int> owner, int* out) {
+  if (threadIdx.x == 0) out[blockIdx.x] = static_cast<int>(sizeof owner);
+}
+
+TEST(HostMemory, OfWhatAnArgumentRefersToIsSilent) {
+  const device_array<int> out(3, 0);
+  const auto owner = std::make_shared<int>(7);
+  EXPECT_EQ(said_by([&] { keep<<<3, 32>>>(owner, out.data()); }), "");
+  EXPECT_EQ(owner.use_count(), 1);
+}
+
 __constant__ int by_constant[4] = {1, 2, 3, 4};
 __device__ int by_device[4] = {10, 20, 30, 40};
 __device__ constexpr int kTable[4] = {100, 200, 300, 400};

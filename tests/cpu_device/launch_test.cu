@@ -227,6 +227,45 @@ TEST(Launch, CopiesStructuresWhenItIsMade) {
   });
 }
 
+// Copied and destroyed by code of the host, which counts.
+struct counted {
+  explicit counted(int v) : value(v) {}
+  counted(const counted& other) : value(other.value) { ++copies; }
+  ~counted() { ++ends; }
+  int value;
+  inline static int copies = 0, ends = 0;
+};
+__global__ void take(int* out, counted first, int more, counted second) {
+  first.value += 10 * more;  // the thread's own
+  out[blockIdx.x * blockDim.x + threadIdx.x] = first.value + second.value;
+}
+__global__ void take_again(int* out, counted first, int more, counted second) {
+  out[blockIdx.x * blockDim.x + threadIdx.x] = second.value + 10 * more + first.value;
+}
+
+TEST(Launch, RunsNoCodeOfItsArgumentsForThreads) {
+  const std::vector<void (*)(int*, counted, int, counted)> kernels = {take, take_again};
+  for (const auto kernel : kernels) {
+    const auto copies_for = [&](unsigned blocks, bool by_name) {
+      const device_array<int> out(blocks * 40, 0);
+      counted::copies = counted::ends = 0;
+      {
+        const counted first(1), second(200);
+        if (by_name)
+          take<<<blocks, 40>>>(out.data(), first, 3, second);
+        else
+          kernel<<<blocks, 40>>>(out.data(), first, 3, second);
+        EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+      }
+      EXPECT_EQ(out.to_host(), std::vector<int>(blocks * 40, 231));
+      EXPECT_EQ(counted::ends, counted::copies + 2);
+      return counted::copies;
+    };
+    EXPECT_EQ(copies_for(1, true), copies_for(9, true)) << "the more threads, the more copies";
+    EXPECT_EQ(copies_for(1, false), copies_for(9, false)) << "the more threads, the more copies";
+  }
+}
+
 template <class Function>
 __global__ void for_each(int* data, Function function) {
   data[threadIdx.x] = function(data[threadIdx.x]);

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstring>
 #include <memory>
 #include <tuple>
 #include <type_traits>
@@ -127,6 +128,43 @@ CPU_DEVICE_UNWATCHED inline void write_now(T& variable, T value) {
   *static_cast<volatile T*>(&variable) = value;
 }
 
+/// Whether code of the class copies or destroys its objects. A GPU runs none of it for a kernel's
+/// parameters: it is given the bytes of what the host has copied.
+template <class T>
+inline constexpr bool is_copied_by_code = (std::is_copy_constructible_v<T> &&
+                                           !std::is_trivially_copy_constructible_v<T>) ||
+                                          (std::is_destructible_v<T> &&
+                                           !std::is_trivially_destructible_v<T>);
+
+/// The bytes of an object. They are all that is copied of it, and nothing destroys them.
+template <class T>
+class bytes_of {
+ public:
+  explicit bytes_of(const T& object) {
+    std::memcpy(bytes_, static_cast<const void*>(std::addressof(object)), sizeof(T));
+  }
+  operator T&() { return *reinterpret_cast<T*>(bytes_); }
+
+ private:
+  alignas(T) unsigned char bytes_[sizeof(T)];
+};
+
+/// Calls a kernel with the bytes of its arguments. Where code copies an object, C++ on Linux passes
+/// the address of a copy that the caller makes and destroys. So to the kernel, which is compiled
+/// apart, a parameter T& is the same as a parameter T.
+template <class... P>
+void call_with_bytes(void (*kernel)(P...), const std::tuple<P...>& arguments) {
+  using taken = void (*)(std::conditional_t<is_copied_by_code<P>, P&, P>...);
+  auto* address = reinterpret_cast<void*>(kernel);
+  asm("" : "+r"(address));  // it may be any function, as far as the compiler can tell
+  std::apply(
+      [address](const P&... args) {
+        reinterpret_cast<taken>(address)(
+            std::conditional_t<is_copied_by_code<P>, bytes_of<P>, const P&>(args)...);
+      },
+      arguments);
+}
+
 template <class Call>
 CPU_DEVICE_UNWATCHED void run_threads(const void* stored) {
   block_progress& p = progress;
@@ -134,7 +172,10 @@ CPU_DEVICE_UNWATCHED void run_threads(const void* stored) {
   p.copies_arguments = true;
   p.watching = false;  // they lie in the host's memory
 #endif
-  const Call call(*static_cast<const Call*>(stored));  // a copy: the compiler sees it never changes
+  // A copy: the compiler sees that it never changes.
+  std::conditional_t<is_copied_by_code<Call>, bytes_of<Call>, const Call> copy(
+      *static_cast<const Call*>(stored));
+  const Call& call = copy;
 #ifdef CPU_DEVICE_CHECK
   p.watching = true;
   p.copies_arguments = false;
@@ -229,7 +270,12 @@ struct constant_launch {
   launch_shape shape;
   struct call {
     std::tuple<P...> args;
-    void operator()() const { std::apply(Kernel, args); }
+    void operator()() const {
+      if constexpr ((is_copied_by_code<P> || ...))
+        call_with_bytes<P...>(Kernel, args);
+      else
+        std::apply(Kernel, args);
+    }
   };
   void operator()(P... args) const {
     static_assert(parameter_bytes<P...>() <= kMostParameterBytes,
@@ -238,6 +284,9 @@ struct constant_launch {
     submit_call(site, shape, call{{args...}}, reinterpret_cast<const void*>(Kernel), args...);
   }
 };
+
+/// What a report calls the kernel at an address. `otherwise`: if no symbol tells.
+const char* name_of_kernel(const void* kernel, const char* otherwise);
 
 /// A kernel behind a function pointer.
 template <class... P>
@@ -248,7 +297,12 @@ struct pointer_launch {
   struct call {
     void (*kernel)(P...);
     std::tuple<P...> args;
-    void operator()() const { std::apply(kernel, args); }
+    void operator()() const {
+      if constexpr ((is_copied_by_code<P> || ...))
+        call_with_bytes(kernel, args);
+      else
+        std::apply(kernel, args);
+    }
   };
   void operator()(P... args) const {
     const auto* address = reinterpret_cast<const void*>(kernel);
@@ -286,9 +340,6 @@ struct launch_with_defaults : constant_launch<Kernel, P...> {
   requires(sizeof...(A) < sizeof...(P)) void operator()(const A&... args) const {
     deduced_launch<ByName>{this->site, this->shape, by_name}(args...);
   }
-/// What a report calls the kernel at an address. `otherwise`: if no symbol tells.
-const char* name_of_kernel(const void* kernel, const char* otherwise);
-
 };
 
 struct launcher {
