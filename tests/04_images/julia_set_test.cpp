@@ -35,19 +35,20 @@ using named_step = lab::testing::named<step>;
 constexpr named_step kSteps[] = {{step::one_thread_per_block, "one_thread_per_block"},
                                  {step::blocks_16x16, "blocks_16x16"}};
 
-::testing::AssertionResult is_exact(step version, const view& what) {
-  return matches(lab::julia_set::compare_with_reference(what, compute(version, what).iterations));
+::testing::AssertionResult is_exact(step version, const view& region) {
+  return matches(
+      lab::julia_set::compare_with_reference(region, compute(version, region).iterations));
 }
 
 // --- who does the work ---------------------------------------------------------------------------
 
 REQUIRED_WORK(AThreadForEachPixel) {
-  view what;
-  what.width = 100, what.height = 37;
+  view region;
+  region.width = 100, region.height = 37;
   constexpr std::size_t kPixels = 100 * 37;
   for (const auto& [version, name] : kSteps) {
     const lab::testing::work done =
-        work_of([&, version = version] { return is_exact(version, what); });
+        work_of([&, version = version] { return is_exact(version, region); });
     EXPECT_TRUE(as_required(done, {.threads = kPixels,
                                    .blocks = 7 * 3,
                                    .fetched = kPixels * sizeof(int),
@@ -87,24 +88,24 @@ INSTANTIATE_TEST_SUITE_P(Steps, Pixels,
 
 TEST_P(Pixels, AreThoseOfTheReference) {
   const auto& [version, extent] = GetParam();
-  view what;
-  what.width = extent.width;
-  what.height = extent.height;
-  EXPECT_TRUE(is_exact(version.value, what));
+  view region;
+  region.width = extent.width;
+  region.height = extent.height;
+  EXPECT_TRUE(is_exact(version.value, region));
 }
 
 TEST_P(Pixels, AreThoseOfTheReferenceAwayFromTheCentre) {
   // Nothing is symmetric here: x and y, left and right, up and down all differ.
   const auto& [version, extent] = GetParam();
-  view what{.width = extent.width,
-            .height = extent.height,
-            .centre_x = 0.31F,
-            .centre_y = -0.17F,
-            .scale = 0.4F,
-            .c_re = -0.4F,
-            .c_im = 0.6F,
-            .max_iterations = 150};
-  EXPECT_TRUE(is_exact(version.value, what));
+  view region{.width = extent.width,
+              .height = extent.height,
+              .centre_x = 0.31F,
+              .centre_y = -0.17F,
+              .scale = 0.4F,
+              .c_re = -0.4F,
+              .c_im = 0.6F,
+              .max_iterations = 150};
+  EXPECT_TRUE(is_exact(version.value, region));
 }
 
 // --- other sets ---------------------------------------------------------------------------------
@@ -113,12 +114,12 @@ using EachStep = lab::testing::each_step<named_step>;
 INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps), lab::testing::by_step);
 
 TEST_P(EachStep, DrawsAGoodPartOfTheBooksPicture) {
-  view what;
-  what.width = what.height = 160;
-  const auto iterations = compute(version(), what).iterations;
-  EXPECT_TRUE(matches(lab::julia_set::compare_with_reference(what, iterations)));
+  view region;
+  region.width = region.height = 160;
+  const auto iterations = compute(version(), region).iterations;
+  EXPECT_TRUE(matches(lab::julia_set::compare_with_reference(region, iterations)));
   // The picture is neither empty nor full: at 1000 x 1000, 4.76 % are in the set.
-  const auto members = std::ranges::count(iterations, what.max_iterations);
+  const auto members = std::ranges::count(iterations, region.max_iterations);
   EXPECT_GT(members, 160 * 160 / 50);
   EXPECT_LT(members, 160 * 160 / 10);
 }
@@ -129,12 +130,12 @@ TEST_P(EachStep, DrawsTheBooksPictureAtTheProgramsSize) {
 
 TEST_P(EachStep, FindsTheWholeDiscForCZero) {
   // z * z alone keeps exactly the points with |z| <= 1, which can be told without iterating.
-  const view what{
+  const view region{
       .width = 64, .height = 48, .scale = 1.9F, .c_re = 0, .c_im = 0, .max_iterations = 100};
-  const auto iterations = compute(version(), what).iterations;
+  const auto iterations = compute(version(), region).iterations;
   ASSERT_EQ(iterations.size(), 64U * 48U);
-  for (int y = 0; y < what.height; ++y) {
-    for (int x = 0; x < what.width; ++x) {
+  for (int y = 0; y < region.height; ++y) {
+    for (int x = 0; x < region.width; ++x) {
       const double re = 1.9 * (32 - x) / 24, im = 1.9 * (24 - y) / 24;
       const bool inside = re * re + im * im < 1;
       ASSERT_EQ(iterations[static_cast<std::size_t>(y * 64 + x)] == 100, inside)
@@ -202,15 +203,15 @@ INSTANTIATE_TEST_SUITE_P(Steps, EachSeed,
 TEST_P(EachSeed, DrawsRandomViews) {
   const auto& [version, seed] = GetParam();
   lab::random_source random(seed);
-  const view what{.width = random.integer(1, 90),
-                  .height = random.integer(1, 90),
-                  .centre_x = random.real(-1, 1),
-                  .centre_y = random.real(-1, 1),
-                  .scale = random.real(0.05F, 2),
-                  .c_re = random.real(-1, 0.3F),
-                  .c_im = random.real(-0.8F, 0.8F),
-                  .max_iterations = random.integer(1, 300)};
-  EXPECT_TRUE(is_exact(version.value, what));
+  const view region{.width = random.integer(1, 90),
+                    .height = random.integer(1, 90),
+                    .centre_x = random.real(-1, 1),
+                    .centre_y = random.real(-1, 1),
+                    .scale = random.real(0.05F, 2),
+                    .c_re = random.real(-1, 0.3F),
+                    .c_im = random.real(-0.8F, 0.8F),
+                    .max_iterations = random.integer(1, 300)};
+  EXPECT_TRUE(is_exact(version.value, region));
 }
 
 // --- refusals -----------------------------------------------------------------------------------
@@ -236,11 +237,11 @@ TEST_P(EachStep, RefusesNumbersThatAreNone) {
     EXPECT_THROW(compute(version(), {.width = 4, .height = 4, .scale = scale}), lab::invalid_input)
         << "scale " << scale;
   for (float view::*number : {&view::centre_x, &view::centre_y, &view::c_re, &view::c_im}) {
-    view what{.width = 4, .height = 4};
-    what.*number = kNaN;
-    EXPECT_THROW(compute(version(), what), lab::invalid_input);
-    what.*number = kInfinity;
-    EXPECT_THROW(compute(version(), what), lab::invalid_input);
+    view region{.width = 4, .height = 4};
+    region.*number = kNaN;
+    EXPECT_THROW(compute(version(), region), lab::invalid_input);
+    region.*number = kInfinity;
+    EXPECT_THROW(compute(version(), region), lab::invalid_input);
   }
 }
 
@@ -267,9 +268,9 @@ TEST_P(EachStep, SaysHowLongItTook) {
 // --- the palettes -------------------------------------------------------------------------------
 
 TEST(Palette, ClassicIsRedWhereThePointNeverEscaped) {
-  const view what{.width = 3, .height = 1, .max_iterations = 200};
+  const view region{.width = 3, .height = 1, .max_iterations = 200};
   const lab::bitmap picture =
-      lab::julia_set::draw(what, std::vector<int>{0, 199, 200}, lab::julia_set::palette::classic);
+      lab::julia_set::draw(region, std::vector<int>{0, 199, 200}, lab::julia_set::palette::classic);
   EXPECT_EQ(picture.at(0, 0), (lab::rgba{0, 0, 0, 255}));
   EXPECT_EQ(picture.at(1, 0), (lab::rgba{0, 0, 0, 255}));
   EXPECT_EQ(picture.at(2, 0), (lab::rgba{255, 0, 0, 255}));
@@ -277,10 +278,10 @@ TEST(Palette, ClassicIsRedWhereThePointNeverEscaped) {
 
 TEST(Palette, ShadesGrowBrighterWithTheIterations) {
   using lab::julia_set::palette;
-  const view what{.width = 4, .height = 1, .max_iterations = 200};
+  const view region{.width = 4, .height = 1, .max_iterations = 200};
   for (const palette colours : {palette::ember, palette::lagoon}) {
     const lab::bitmap picture =
-        lab::julia_set::draw(what, std::vector<int>{0, 5, 50, 200}, colours);
+        lab::julia_set::draw(region, std::vector<int>{0, 5, 50, 200}, colours);
     const auto brightness = [&](int x) {
       const lab::rgba pixel = picture.at(x, 0);
       return pixel.r + pixel.g + pixel.b;

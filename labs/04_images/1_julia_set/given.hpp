@@ -20,14 +20,14 @@
 
 namespace lab::julia_set {
 
-inline void require_good(const view& what) {
-  refuse_if(what.width < 1 || what.height < 1, "julia_set: a picture of ", what.width, " x ",
-            what.height, " pixels has nothing to show");
-  refuse_if(what.max_iterations < 1, "julia_set: ", what.max_iterations,
+inline void require_good(const view& region) {
+  refuse_if(region.width < 1 || region.height < 1, "julia_set: a picture of ", region.width, " x ",
+            region.height, " pixels has nothing to show");
+  refuse_if(region.max_iterations < 1, "julia_set: ", region.max_iterations,
             " iterations tell nothing; at least 1 is needed");
-  refuse_if(!(what.scale > 0) || !std::isfinite(what.scale),  // a NaN is not > 0
-            "julia_set: the scale is ", what.scale, "; it must be a number greater than 0");
-  for (const float number : {what.centre_x, what.centre_y, what.c_re, what.c_im})
+  refuse_if(!(region.scale > 0) || !std::isfinite(region.scale),  // a NaN is not > 0
+            "julia_set: the scale is ", region.scale, "; it must be a number greater than 0");
+  for (const float number : {region.centre_x, region.centre_y, region.c_re, region.c_im})
     refuse_if(!std::isfinite(number), "julia_set: the centre and c must be finite numbers");
 }
 
@@ -43,23 +43,24 @@ inline void require_fits(dim3 grid) {
 
 /// The number z with which pixel (x, y) starts. (Nothing is contracted to a fused operation here:
 /// a division lies between each product and its sum.)
-__device__ inline float2 start_of(const view& what, int x, int y) {
-  const float half = static_cast<float>(min(what.width, what.height)) / 2;
-  const float right = static_cast<float>(what.width) / 2 - static_cast<float>(x);
-  const float up = static_cast<float>(what.height) / 2 - static_cast<float>(y);
-  return {what.scale * right / half + what.centre_x, what.scale * up / half + what.centre_y};
+__device__ inline float2 start_of(const view& region, int x, int y) {
+  const float half = static_cast<float>(min(region.width, region.height)) / 2;
+  const float right = static_cast<float>(region.width) / 2 - static_cast<float>(x);
+  const float up = static_cast<float>(region.height) / 2 - static_cast<float>(y);
+  return {region.scale * right / half + region.centre_x,
+          region.scale * up / half + region.centre_y};
 }
 
-using launch_of_step = void (*)(const view& what, int* iterations);
+using launch_of_step = void (*)(const view& region, int* iterations);
 
 /// compute(), with what launches the kernel of each step.
 inline result host_part_of_compute(const std::array<launch_of_step, 2>& launches, step version,
-                                   const view& what) {
-  require_good(what);
+                                   const view& region) {
+  require_good(region);
   const launch_of_step launch = launches.at(static_cast<std::size_t>(version));
-  device_buffer<int> iterations(static_cast<std::size_t>(what.width) *
-                                static_cast<std::size_t>(what.height));
-  const float kernel_ms = time_kernel([&] { launch(what, iterations.data()); });
+  device_buffer<int> iterations(static_cast<std::size_t>(region.width) *
+                                static_cast<std::size_t>(region.height));
+  const float kernel_ms = time_kernel([&] { launch(region, iterations.data()); });
   return {iterations.to_vector(), kernel_ms};
 }
 

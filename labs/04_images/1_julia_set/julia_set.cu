@@ -36,8 +36,8 @@ struct complex {
   }
 };
 
-__device__ int iterations_of(const view& what, int x, int y) {
-  const float2 start = start_of(what, x, y);
+__device__ int iterations_of(const view& region, int x, int y) {
+  const float2 start = start_of(region, x, y);
   complex z{start.x, start.y};
   // TODO(2): z = z * z + c, max_iterations times at most; return how many of them z survived
   //          before its magnitude2() exceeded kEscaped.
@@ -47,12 +47,12 @@ __device__ int iterations_of(const view& what, int x, int y) {
 // --- one_thread_per_block: one block per pixel ---------------------------------------------------
 // Requires a picture no larger than a grid can be: in y, that is 65 535 blocks.
 
-__global__ void one_thread_per_block(view what, int* iterations) {
+__global__ void one_thread_per_block(view region, int* iterations) {
   // TODO(3): this block's pixel is (blockIdx.x, blockIdx.y). Store its iterations_of() in its
   //          place: row by row, [y * width + x].
 }
 
-void launch_one_thread_per_block(const view& what, int* iterations) {
+void launch_one_thread_per_block(const view& region, int* iterations) {
   // TODO(3): launch it with a block for each pixel, in a grid that has passed require_fits().
   throw not_written("step one_thread_per_block", 1);  // 1, 2 and 3 are this step
 }
@@ -60,20 +60,20 @@ void launch_one_thread_per_block(const view& what, int* iterations) {
 // --- blocks_16x16: one block per tile of the picture ---------------------------------------------
 // Requires the guard: where width or height is not a multiple of 16, the last blocks overhang.
 
-__global__ void blocks_16x16(view what, int* iterations) {
+__global__ void blocks_16x16(view region, int* iterations) {
   // TODO(4): the pixel of this thread of this block; x is the coordinate in which threads of a
   //          warp are neighbours. Threads outside the picture do nothing.
 }
 
-void launch_blocks_16x16(const view& what, int* iterations) {
+void launch_blocks_16x16(const view& region, int* iterations) {
   // TODO(4): as before, with just enough blocks of kTile x kTile threads to cover the picture.
   throw not_written("step blocks_16x16", 4);
 }
 
 }  // namespace
 
-result compute(step version, const view& what) {
-  return host_part_of_compute({launch_one_thread_per_block, launch_blocks_16x16}, version, what);
+result compute(step version, const view& region) {
+  return host_part_of_compute({launch_one_thread_per_block, launch_blocks_16x16}, version, region);
 }
 
 }  // namespace lab::julia_set

@@ -57,6 +57,6 @@ inline constexpr float kEscaped = 1000;
 /// Requires: a kernel with a thread for each pixel: in blocks of one thread, or of 16 x 16.
 ///
 /// From: J. Sanders, E. Kandrot, CUDA by Example, 4.2.2.
-result compute(step version, const view& what);
+result compute(step version, const view& region);
 
 }  // namespace lab::julia_set

@@ -57,14 +57,14 @@ inline rgba blend(std::span<const colour_stop> stops, double t) {
 
 }  // namespace detail
 
-/// The picture of `iterations`, which are compute()'s for this view.
+/// The picture of `iterations`, which are compute()'s for `region`.
 ///
 /// Few pixels survive for long, so the two gradients run along the logarithm of the iterations:
 /// the steps between 10 and 20 show as much as those between 100 and 200.
-inline bitmap draw(const view& what, std::span<const int> iterations, palette colours) {
-  std::vector<rgba> colour_of(static_cast<std::size_t>(what.max_iterations) + 1);
+inline bitmap draw(const view& region, std::span<const int> iterations, palette colours) {
+  std::vector<rgba> colour_of(static_cast<std::size_t>(region.max_iterations) + 1);
   for (std::size_t i = 0; i < colour_of.size(); ++i) {
-    const double t = std::log1p(static_cast<double>(i)) / std::log1p(what.max_iterations);
+    const double t = std::log1p(static_cast<double>(i)) / std::log1p(region.max_iterations);
     const bool member = i + 1 == colour_of.size();
     switch (colours) {
       case palette::ember:
@@ -78,9 +78,9 @@ inline bitmap draw(const view& what, std::span<const int> iterations, palette co
         break;
     }
   }
-  bitmap picture(what.width, what.height);
+  bitmap picture(region.width, region.height);
   std::transform(iterations.begin(), iterations.end(), picture.pixels().begin(), [&](int i) {
-    return colour_of[static_cast<std::size_t>(std::clamp(i, 0, what.max_iterations))];
+    return colour_of[static_cast<std::size_t>(std::clamp(i, 0, region.max_iterations))];
   });
   return picture;
 }

@@ -46,74 +46,74 @@ struct complex {
   }
 };
 
-__device__ int iterations_of(const view& what, int x, int y) {
-  const float2 start = start_of(what, x, y);
+__device__ int iterations_of(const view& region, int x, int y) {
+  const float2 start = start_of(region, x, y);
   complex z{start.x, start.y};
   // TODO(2): z = z * z + c, max_iterations times at most; return how many of them z survived
   //          before its magnitude2() exceeded kEscaped.
   // BEGIN SOLUTION
   // STUB: return -1;
-  const complex c{what.c_re, what.c_im};
-  for (int survived = 0; survived < what.max_iterations; ++survived) {
+  const complex c{region.c_re, region.c_im};
+  for (int survived = 0; survived < region.max_iterations; ++survived) {
     z = z.squared() + c;
     if (z.magnitude2() > kEscaped) return survived;
   }
-  return what.max_iterations;
+  return region.max_iterations;
   // END SOLUTION
 }
 
 // --- one_thread_per_block: one block per pixel ---------------------------------------------------
 // Requires a picture no larger than a grid can be: in y, that is 65 535 blocks.
 
-__global__ void one_thread_per_block(view what, int* iterations) {
+__global__ void one_thread_per_block(view region, int* iterations) {
   // TODO(3): this block's pixel is (blockIdx.x, blockIdx.y). Store its iterations_of() in its
   //          place: row by row, [y * width + x].
   // BEGIN SOLUTION
   const int x = static_cast<int>(blockIdx.x);
   const int y = static_cast<int>(blockIdx.y);
-  iterations[static_cast<std::size_t>(y) * what.width + x] = iterations_of(what, x, y);
+  iterations[static_cast<std::size_t>(y) * region.width + x] = iterations_of(region, x, y);
   // END SOLUTION
 }
 
-void launch_one_thread_per_block(const view& what, int* iterations) {
+void launch_one_thread_per_block(const view& region, int* iterations) {
   // TODO(3): launch it with a block for each pixel, in a grid that has passed require_fits().
   // BEGIN SOLUTION
   // STUB: throw not_written("step one_thread_per_block", 1);  // 1, 2 and 3 are this step
-  const dim3 blocks(static_cast<unsigned>(what.width), static_cast<unsigned>(what.height));
+  const dim3 blocks(static_cast<unsigned>(region.width), static_cast<unsigned>(region.height));
   require_fits(blocks);
-  one_thread_per_block<<<blocks, 1>>>(what, iterations);
+  one_thread_per_block<<<blocks, 1>>>(region, iterations);
   // END SOLUTION
 }
 
 // --- blocks_16x16: one block per tile of the picture ---------------------------------------------
 // Requires the guard: where width or height is not a multiple of 16, the last blocks overhang.
 
-__global__ void blocks_16x16(view what, int* iterations) {
+__global__ void blocks_16x16(view region, int* iterations) {
   // TODO(4): the pixel of this thread of this block; x is the coordinate in which threads of a
   //          warp are neighbours. Threads outside the picture do nothing.
   // BEGIN SOLUTION
   const int x = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   const int y = static_cast<int>(blockIdx.y * blockDim.y + threadIdx.y);
-  if (x < what.width && y < what.height)
-    iterations[static_cast<std::size_t>(y) * what.width + x] = iterations_of(what, x, y);
+  if (x < region.width && y < region.height)
+    iterations[static_cast<std::size_t>(y) * region.width + x] = iterations_of(region, x, y);
   // END SOLUTION
 }
 
-void launch_blocks_16x16(const view& what, int* iterations) {
+void launch_blocks_16x16(const view& region, int* iterations) {
   // TODO(4): as before, with just enough blocks of kTile x kTile threads to cover the picture.
   // BEGIN SOLUTION
   // STUB: throw not_written("step blocks_16x16", 4);
-  const dim3 blocks(static_cast<unsigned>((what.width + kTile - 1) / kTile),
-                    static_cast<unsigned>((what.height + kTile - 1) / kTile));
+  const dim3 blocks(static_cast<unsigned>((region.width + kTile - 1) / kTile),
+                    static_cast<unsigned>((region.height + kTile - 1) / kTile));
   require_fits(blocks);
-  blocks_16x16<<<blocks, dim3(kTile, kTile)>>>(what, iterations);
+  blocks_16x16<<<blocks, dim3(kTile, kTile)>>>(region, iterations);
   // END SOLUTION
 }
 
 }  // namespace
 
-result compute(step version, const view& what) {
-  return host_part_of_compute({launch_one_thread_per_block, launch_blocks_16x16}, version, what);
+result compute(step version, const view& region) {
+  return host_part_of_compute({launch_one_thread_per_block, launch_blocks_16x16}, version, region);
 }
 
 }  // namespace lab::julia_set
