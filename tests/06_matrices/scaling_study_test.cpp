@@ -197,12 +197,12 @@ TEST(Study, TakesAsManySamplesAsAskedFor) {
 TEST(Study, RefusesATimeForAProductThatIsNotTheExpectedOne) {
   // Here it is the expectation that is wrong, in one element: the first, the last, one between.
   const problem right = make_problem({33, 20, 40}, 11);
-  for (const std::size_t where : {std::size_t{0}, std::size_t{307}, right.c.size() - 1}) {
+  for (const std::size_t element : {std::size_t{0}, std::size_t{307}, right.c.size() - 1}) {
     for (const unsigned block : kAll) {
       problem wrong = right;
-      wrong.c[where] += 1;
+      wrong.c[element] += 1;
       EXPECT_THROW(study(std::vector{wrong}, std::vector{block}, kQuick), wrong_product)
-          << "element " << where << ", block " << block;
+          << "element " << element << ", block " << block;
     }
   }
 }
@@ -233,10 +233,10 @@ TEST(Study, SaysWhichProductIsWrong) {
     study(std::vector{wrong}, std::vector{8U}, kQuick);
     FAIL() << "was not refused";
   } catch (const wrong_product& error) {
-    const std::string what = error.what();
-    EXPECT_NE(what.find("33"), std::string::npos) << what;
-    EXPECT_NE(what.find("8"), std::string::npos) << what;
-    EXPECT_NE(what.find("307"), std::string::npos) << what;
+    const std::string text = error.what();
+    EXPECT_NE(text.find("33"), std::string::npos) << text;
+    EXPECT_NE(text.find("8"), std::string::npos) << text;
+    EXPECT_NE(text.find("307"), std::string::npos) << text;
   }
 }
 

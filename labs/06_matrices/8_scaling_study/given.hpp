@@ -30,12 +30,12 @@ __device__ inline float element(const float* matrix, std::size_t rows, std::size
   return row < rows && column < columns ? matrix[row * columns + column] : 0.0F;
 }
 
-inline void require_sensible(const problem& what) {
-  const auto [m, n, k] = what.size;
+inline void require_sensible(const problem& product) {
+  const auto [m, n, k] = product.size;
   refuse_if(m == 0 || n == 0 || k == 0,
             "scaling_study: a product with m, n or k = 0 has no operations to count");
-  refuse_if(!is_product(what.a.size(), m, k) || !is_product(what.b.size(), k, n) ||
-                !is_product(what.c.size(), m, n),
+  refuse_if(!is_product(product.a.size(), m, k) || !is_product(product.b.size(), k, n) ||
+                !is_product(product.c.size(), m, n),
             "scaling_study: a, b or c is not as long as the problem's size says");
   int device = 0, limit = 0;
   CUDA_CHECK(cudaGetDevice(&device));
@@ -67,8 +67,8 @@ inline void require_sensible(std::span<const problem> problems, std::span<const 
 
 /// A problem's matrices in device memory. c is not written yet.
 struct on_device {
-  explicit on_device(const problem& what)
-      : size(what.size), a(what.a), b(what.b), c(what.c.size()) {}
+  explicit on_device(const problem& product)
+      : size(product.size), a(product.a), b(product.b), c(product.c.size()) {}
   shape size;
   device_buffer<float> a, b, c;
 };

@@ -94,7 +94,7 @@ lab::table cpu_device_table(std::span<const row> rows) {
 }
 
 /// In the check build of the CPU device: what a request of a warp costs, for each block size.
-void print_counters([[maybe_unused]] const problem& what) {
+void print_counters([[maybe_unused]] const problem& product) {
 #ifdef __CPU_DEVICE__
   using cpu_device::access_kind;
   // Counts since the program began, of all accesses of one kind.
@@ -118,7 +118,7 @@ void print_counters([[maybe_unused]] const problem& what) {
                   "wavefronts a shared load"});
   for (const unsigned block : kBlocks) {
     const std::vector<double> before = read();
-    lab::scaling_study::study({&what, 1}, {&block, 1}, {.samples = 1, .sample_ms = 0});
+    lab::scaling_study::study({&product, 1}, {&block, 1}, {.samples = 1, .sample_ms = 0});
     std::vector<double> count = read();
     for (std::size_t i = 0; i < count.size(); ++i) count[i] -= before[i];
     const auto [loads, lanes, sectors, bytes, shared_loads, wavefronts] =

@@ -41,11 +41,11 @@ inline comparison check(std::span<const row> rows, std::span<const problem> prob
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const row& each = rows[i];
     const shape size = problems[i / blocks.size()].size;
-    const auto wrong = [&](const std::string& what) {
+    const auto wrong = [&](const std::string& reason) {
       return comparison{false, "row " + std::to_string(i) + " (" + std::to_string(size.m) + " x " +
                                    std::to_string(size.n) + " x " + std::to_string(size.k) +
                                    ", block " + std::to_string(blocks[i % blocks.size()]) +
-                                   "): " + what};
+                                   "): " + reason};
     };
     if (!(each.size == size)) return wrong("is of another problem");
     if (each.block != blocks[i % blocks.size()]) return wrong("is of another block size");

@@ -44,7 +44,7 @@ void launch(unsigned block, on_device& matrices) {
 // --- the study -----------------------------------------------------------------------------------
 
 /// Launches once, and throws wrong_product unless C is what the problem says.
-void verify(const problem& what, unsigned block, on_device& matrices) {
+void verify(const problem& product, unsigned block, on_device& matrices) {
   // TODO(3): compare_exact() (lab/closeness.hpp) compares all elements, and has a message.
   //          matrices.c must not hold an older result.
   throw not_written("the verification", 3);
@@ -58,7 +58,7 @@ float time_sample(unsigned block, on_device& matrices, unsigned launches) {
 }
 
 /// Measures one problem with one block size.
-row measure(const problem& what, unsigned block, plan options) {
+row measure(const problem& product, unsigned block, plan options) {
   // TODO(5): bring the matrices to the device and verify(). Then take samples. Invariant: all that
   //          are kept have the same number of launches, and took sample_ms or longer. One that is
   //          too short doubles the number, and what was kept so far is no good any more. Then the

@@ -82,16 +82,16 @@ void launch(unsigned block, on_device& matrices) {
 // --- the study -----------------------------------------------------------------------------------
 
 /// Launches once, and throws wrong_product unless C is what the problem says.
-void verify(const problem& what, unsigned block, on_device& matrices) {
+void verify(const problem& product, unsigned block, on_device& matrices) {
   // TODO(3): compare_exact() (lab/closeness.hpp) compares all elements, and has a message.
   //          matrices.c must not hold an older result.
   // BEGIN SOLUTION
   // STUB: throw not_written("the verification", 3);
   launch(block, matrices);
-  const comparison result = compare_exact(matrices.c.to_vector(), what.c);
+  const comparison result = compare_exact(matrices.c.to_vector(), product.c);
   if (!result)
-    throw wrong_product("scaling_study: " + std::to_string(what.size.m) + " x " +
-                        std::to_string(what.size.n) + " x " + std::to_string(what.size.k) +
+    throw wrong_product("scaling_study: " + std::to_string(product.size.m) + " x " +
+                        std::to_string(product.size.n) + " x " + std::to_string(product.size.k) +
                         " with blocks of " + std::to_string(block) + " x " + std::to_string(block) +
                         ": " + result.message);
   // END SOLUTION
@@ -112,7 +112,7 @@ float time_sample(unsigned block, on_device& matrices, unsigned launches) {
 }
 
 /// Measures one problem with one block size.
-row measure(const problem& what, unsigned block, plan options) {
+row measure(const problem& product, unsigned block, plan options) {
   // TODO(5): bring the matrices to the device and verify(). Then take samples. Invariant: all that
   //          are kept have the same number of launches, and took sample_ms or longer. One that is
   //          too short doubles the number, and what was kept so far is no good any more. Then the
@@ -120,10 +120,10 @@ row measure(const problem& what, unsigned block, plan options) {
   // BEGIN SOLUTION
   // STUB: throw not_written("the measurement", 3);  // 3, 4 and 5
   row out;
-  out.size = what.size;
+  out.size = product.size;
   out.block = block;
-  on_device matrices(what);
-  verify(what, block, matrices);
+  on_device matrices(product);
+  verify(product, block, matrices);
 
   out.launches = 1;
   while (out.sample_ms.size() < options.samples) {
@@ -135,8 +135,8 @@ row measure(const problem& what, unsigned block, plan options) {
       out.sample_ms.push_back(ms);
     }
   }
-  out.operations = 2.0 * static_cast<double>(what.size.m) * static_cast<double>(what.size.n) *
-                   static_cast<double>(what.size.k);
+  out.operations = 2.0 * static_cast<double>(product.size.m) * static_cast<double>(product.size.n) *
+                   static_cast<double>(product.size.k);
   out.ms = summarize(out.sample_ms).median_ms / out.launches;
   out.gflops = out.operations / (out.ms * 1e6);  // 10⁹ a second are 10⁶ a millisecond
   return out;
