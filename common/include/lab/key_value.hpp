@@ -77,7 +77,7 @@ inline void require_network_input(const std::string& caller, std::span<const std
 /// keys with the same values. Pairs with equal keys may stand in any order. Without values in the
 /// input, there must be none in the result, and the keys are compared alone.
 inline comparison check_sorted(const key_values& sorted, const key_values& input, batch arrays,
-                               direction way = direction::ascending) {
+                               direction order = direction::ascending) {
   const std::size_t n = input.keys.size();
   if (sorted.keys.size() != n || sorted.values.size() != input.values.size())
     return {false, std::to_string(sorted.keys.size()) + " keys and " +
@@ -105,12 +105,12 @@ inline comparison check_sorted(const key_values& sorted, const key_values& input
          expected = packed(input, first, arrays.length);
     std::ranges::sort(pairs);
     std::ranges::sort(expected);
-    const bool in_order = way == direction::ascending
+    const bool in_order = order == direction::ascending
                               ? std::ranges::is_sorted(is)
                               : std::ranges::is_sorted(is, std::ranges::greater{});
     if (in_order && pairs == expected) continue;
     // Something is wrong: only now is it worth while to find out what.
-    const comparison keys = compare_sorted(is, was, way);
+    const comparison keys = compare_sorted(is, was, order);
     if (!keys) return in_array(keys.message);
     const auto differs = std::ranges::mismatch(pairs, expected);
     return in_array("the keys are sorted, but a value is not with its key: key " +

@@ -28,7 +28,7 @@ class network_options {
     frame.add_size("--highest", highest_, "keys are random numbers from 0 to this")
         .at_most(0xFFFFFFFFU);
     frame.add_flag("--keys-only", keys_only_, "sort keys without values");
-    way_ = &frame.add_choice<direction>(
+    order_ = &frame.add_choice<direction>(
         "--direction", {{"ascending", direction::ascending}, {"descending", direction::descending}},
         direction::ascending, "which key comes first");
   }
@@ -37,7 +37,7 @@ class network_options {
 
   std::size_t size() const { return size_; }
   bool keys_only() const { return keys_only_; }
-  direction way() const { return *way_; }
+  direction order() const { return *order_; }
 
   /// Throws invalid_input unless --size is a whole number of arrays.
   batch arrays() const {
@@ -60,7 +60,7 @@ class network_options {
   std::size_t length_ = 0;
   std::size_t highest_ = 0xFFFFFFFFU;
   bool keys_only_ = false;
-  const direction* way_ = nullptr;  // the program's
+  const direction* order_ = nullptr;  // the program's
 };
 
 /// `sort(input, arrays)` sorts and says what came of it (a struct with `sorted`, `kernel_ms` and
@@ -85,7 +85,7 @@ bool run_network(program& frame, const network_options& options, const Sort& sor
     }
     std::printf("%s\n", arrays.length > kMost ? "  ..." : "");
   }
-  if (!frame.verdict(check_sorted(result.sorted, input, arrays, options.way()))) return false;
+  if (!frame.verdict(check_sorted(result.sorted, input, arrays, options.order()))) return false;
   const auto time = frame.report_kernel([&] { return sort(input, arrays).kernel_ms; },
                                         {.items = static_cast<double>(options.size()),
                                          .item_name = options.keys_only() ? "keys" : "pairs"});

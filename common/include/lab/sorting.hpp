@@ -111,14 +111,14 @@ requires std::is_same_v<std::ranges::range_value_t<Actual>, std::ranges::range_v
 /// stand in any order. A NaN has no place in an order: with one in it, nothing is sorted.
 template <std::ranges::contiguous_range Actual, std::ranges::contiguous_range Input>
 comparison compare_sorted(const Actual& actual, const Input& input,
-                          direction way = direction::ascending) {
+                          direction order = direction::ascending) {
   const auto is = detail::view_of(actual);
   std::size_t wrong = 0;
   std::size_t first = 0;
   // The first element is compared with itself: that finds a NaN, which is not <= anything.
   for (std::size_t i = 0; i < is.size(); ++i) {
     const auto& before = is[i == 0 ? 0 : i - 1];
-    if (way == direction::ascending ? before <= is[i] : before >= is[i]) continue;
+    if (order == direction::ascending ? before <= is[i] : before >= is[i]) continue;
     if (wrong == 0) first = i;
     ++wrong;
   }

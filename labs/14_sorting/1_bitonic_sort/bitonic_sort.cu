@@ -160,10 +160,10 @@ unsigned sort_in_registers(const arrays_on_device& data, unsigned levels) {
 }  // namespace
 
 result sort(step version, std::span<const std::uint32_t> keys,
-            std::span<const std::uint32_t> values, batch arrays, direction way) {
+            std::span<const std::uint32_t> values, batch arrays, direction order) {
   const auto in_registers = values.empty() ? sort_in_registers<false> : sort_in_registers<true>;
   return host_part_of_sort(version == step::shared_tiles ? sort_in_shared_tiles : in_registers,
-                           keys, values, arrays, way);
+                           keys, values, arrays, order);
 }
 
 }  // namespace lab::bitonic_sort

@@ -24,9 +24,9 @@ struct result {
   unsigned launches = 0;  ///< how many there were
 };
 
-/// Sorts each of arrays.count arrays of arrays.length elements by its keys, in the direction `way`.
-/// The arrays are one after the other in `keys`. A value goes where its key goes; `values` is as
-/// long as `keys`, or empty where only keys are to be sorted.
+/// Sorts each of arrays.count arrays of arrays.length elements by its keys, in the direction
+/// `order`. The arrays are one after the other in `keys`. A value goes where its key goes; `values`
+/// is as long as `keys`, or empty where only keys are to be sorted.
 ///
 /// The sort is not stable: pairs with equal keys may change places.
 ///
@@ -43,6 +43,6 @@ struct result {
 /// block. The network is K. E. Batcher's (1968). The step registers is ours.
 result sort(step version, std::span<const std::uint32_t> keys,
             std::span<const std::uint32_t> values, batch arrays,
-            direction way = direction::ascending);
+            direction order = direction::ascending);
 
 }  // namespace lab::bitonic_sort

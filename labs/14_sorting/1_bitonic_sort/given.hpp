@@ -151,7 +151,7 @@ __device__ void store_tile(const wide_tile& tile, const arrays_on_device& data, 
 inline result host_part_of_sort(unsigned (*sort_on_device)(const arrays_on_device&, unsigned),
                                 std::span<const std::uint32_t> keys,
                                 std::span<const std::uint32_t> values, batch arrays,
-                                direction way) {
+                                direction order) {
   require_network_input("bitonic_sort", keys, values, arrays);
   result out{{{keys.begin(), keys.end()}, {values.begin(), values.end()}}};
   const auto levels = static_cast<unsigned>(std::countr_zero(arrays.length));
@@ -159,7 +159,7 @@ inline result host_part_of_sort(unsigned (*sort_on_device)(const arrays_on_devic
 
   device_buffer<unsigned> device_keys(keys.size()), device_values(values.size());
   const arrays_on_device data{device_keys.data(), device_values.data(), keys.size(),
-                              static_cast<unsigned>(arrays.length), way == direction::descending};
+                              static_cast<unsigned>(arrays.length), order == direction::descending};
   out.kernel_ms = time_kernel([&] { out.launches = sort_on_device(data, levels); },
                               [&] {
                                 device_keys.copy_from(keys);

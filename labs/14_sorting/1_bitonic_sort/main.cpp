@@ -25,7 +25,7 @@ int main(int argc, char** argv) {
         program, options,
         [&](const lab::key_values& input, lab::batch arrays) {
           return lab::bitonic_sort::sort(chosen_step, input.keys, input.values, arrays,
-                                         options.way());
+                                         options.order());
         },
         [](lab::batch arrays, unsigned launches) {
           std::printf("  %zu stages in %u launches\n", lab::bitonic_sort::stages(arrays.length),

@@ -26,7 +26,7 @@ int main(int argc, char** argv) {
         program, options,
         [&](const lab::key_values& input, lab::batch arrays) {
           return lab::odd_even_merge_sort::sort(chosen_step, input.keys, input.values, arrays,
-                                                options.way());
+                                                options.order());
         },
         [](lab::batch arrays, unsigned launches) {
           std::printf("  %zu comparators for an array (bitonic: %zu), in %u launches\n",

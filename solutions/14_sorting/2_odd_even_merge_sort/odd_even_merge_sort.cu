@@ -336,7 +336,7 @@ unsigned sort_in_columns_and_windows(arrays_on_device& data, arrays_on_device& s
 // --- given ---------------------------------------------------------------------------------------
 
 result sort(step version, std::span<const std::uint32_t> keys,
-            std::span<const std::uint32_t> values, batch arrays, direction way) {
+            std::span<const std::uint32_t> values, batch arrays, direction order) {
   require_network_input("odd_even_merge_sort", keys, values, arrays);
   result out{{{keys.begin(), keys.end()}, {values.begin(), values.end()}}};
   const auto levels = static_cast<unsigned>(std::countr_zero(arrays.length));
@@ -346,7 +346,7 @@ result sort(step version, std::span<const std::uint32_t> keys,
   const bool two_copies = version == step::columns_and_windows && levels > kWideBits;
   device_buffer<unsigned> spare_keys(two_copies ? keys.size() : 0);
   device_buffer<unsigned> spare_values(two_copies ? values.size() : 0);
-  const bool descending = way == direction::descending;
+  const bool descending = order == direction::descending;
   arrays_on_device data{}, spare{};
 
   out.kernel_ms = time_kernel(

@@ -122,12 +122,12 @@ unsigned sort_words(const words<Word>& all, unsigned tile_bits) {
 
 /// Sorts the words of the host.
 template <class Word>
-result sort_on_device(step version, std::vector<Word>& host, std::size_t length, direction way) {
+result sort_on_device(step version, std::vector<Word>& host, std::size_t length, direction order) {
   const auto levels = static_cast<unsigned>(std::countr_zero(length));
   result out;
   if (host.empty() || levels == 0) return out;
   device_buffer<Word> memory(host.size());
-  const words<Word> all{memory.data(), host.size(), levels, way == direction::descending};
+  const words<Word> all{memory.data(), host.size(), levels, order == direction::descending};
   out.kernel_ms = time_kernel(
       [&] {
         out.launches = version == step::registers ? sort_words<kBits>(all, kWideBits)
@@ -141,18 +141,18 @@ result sort_on_device(step version, std::vector<Word>& host, std::size_t length,
 }  // namespace
 
 result sort(step version, std::span<const std::uint32_t> keys,
-            std::span<const std::uint32_t> values, batch arrays, direction way) {
+            std::span<const std::uint32_t> values, batch arrays, direction order) {
   require_network_input("bitonic_sort", keys, values, arrays);
   if (values.empty()) {
     std::vector<unsigned> host(keys.begin(), keys.end());
-    result out = sort_on_device(version, host, arrays.length, way);
+    result out = sort_on_device(version, host, arrays.length, order);
     out.sorted.keys = std::move(host);
     return out;
   }
   std::vector<unsigned long long> host(keys.size());
   for (std::size_t i = 0; i < host.size(); ++i)
     host[i] = static_cast<unsigned long long>(keys[i]) << 32 | values[i];
-  result out = sort_on_device(version, host, arrays.length, way);
+  result out = sort_on_device(version, host, arrays.length, order);
   for (const unsigned long long word : host) {
     out.sorted.keys.push_back(static_cast<std::uint32_t>(word >> 32));
     out.sorted.values.push_back(static_cast<std::uint32_t>(word));
