@@ -114,23 +114,24 @@ TEST(Study, LeavesItsProblemsAlone) {
 
 TEST(Study, SortsTheLargestKeysOfABatch) {
   // An array's number stands above its keys: none of these may spill into it.
-  problem what = make_problem({8, 16}, 8);
-  for (std::size_t i = 0; i < what.input.keys.size(); i += 2) what.input.keys[i] = 0xFFFFFFFFU;
-  what.sorted_keys = what.input.keys;
+  problem workload = make_problem({8, 16}, 8);
+  for (std::size_t i = 0; i < workload.input.keys.size(); i += 2)
+    workload.input.keys[i] = 0xFFFFFFFFU;
+  workload.sorted_keys = workload.input.keys;
   for (std::size_t i = 0; i < 8; ++i)
-    std::ranges::sort(std::span(what.sorted_keys).subspan(16 * i, 16));
-  EXPECT_EQ(study(std::vector{what}, kAll, 1).size(), kAll.size());
+    std::ranges::sort(std::span(workload.sorted_keys).subspan(16 * i, 16));
+  EXPECT_EQ(study(std::vector{workload}, kAll, 1).size(), kAll.size());
 }
 
 // --- no row without verification -----------------------------------------------------------------
 
 TEST(Study, RefusesATimeForASortThatIsNotTheExpectedOne) {
   // Here it is the expectation that is wrong, in one key: the first, the last, one between.
-  for (const std::size_t where : {0U, 37U, 95U})
+  for (const std::size_t index : {0U, 37U, 95U})
     for (const method algorithm : kAll) {
       problem wrong = make_problem({3, 32}, 11);
-      wrong.sorted_keys[where] ^= 1;
-      EXPECT_THROW(study(std::vector{wrong}, std::vector{algorithm}, 1), wrong_order) << where;
+      wrong.sorted_keys[index] ^= 1;
+      EXPECT_THROW(study(std::vector{wrong}, std::vector{algorithm}, 1), wrong_order) << index;
     }
 }
 
@@ -145,8 +146,8 @@ TEST(Study, VerifiesEveryProblem) {
 
 TEST(Study, RefusesWhatItCannotMeasure) {
   const problem right = make_problem({2, 8}, 9);
-  const auto refuses = [](const problem& what) {
-    EXPECT_THROW(study(std::vector{what}, kAll, 1), lab::invalid_input);
+  const auto refuses = [](const problem& workload) {
+    EXPECT_THROW(study(std::vector{workload}, kAll, 1), lab::invalid_input);
   };
   EXPECT_THROW(study(std::vector{right}, kAll, 0), lab::invalid_input);
   EXPECT_THROW(study({}, kAll, 0), lab::invalid_input);  // whatever there is to measure

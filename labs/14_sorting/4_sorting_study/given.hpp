@@ -86,11 +86,11 @@ __global__ void __launch_bounds__(kThreads)
 
 /// A problem's pairs in device memory.
 struct workspace {
-  explicit workspace(const problem& what)
-      : keys(what.input.keys.size()),
-        values(what.input.keys.size()),
-        wide(what.arrays.count > 1 ? what.input.keys.size() : 0),
-        length(static_cast<unsigned>(what.arrays.length)) {}
+  explicit workspace(const problem& workload)
+      : keys(workload.input.keys.size()),
+        values(workload.input.keys.size()),
+        wide(workload.arrays.count > 1 ? workload.input.keys.size() : 0),
+        length(static_cast<unsigned>(workload.arrays.length)) {}
   device_buffer<unsigned> keys, values;
   device_buffer<unsigned long long> wide;
   unsigned length;

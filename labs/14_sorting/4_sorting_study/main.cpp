@@ -68,14 +68,15 @@ lab::table gpu_table(std::span<const row> rows, std::span<const problem> problem
     out.add({whole(each.arrays.length), whole(each.arrays.count), name_of(each.algorithm), each.ms,
              time.min_ms, time.max_ms, each.rate, report_ms(each)});
     if ((i + 1) % std::size(kMethods) != 0) continue;
-    const problem& what = problems[i / std::size(kMethods)];
+    const problem& workload = problems[i / std::size(kMethods)];
     const auto library =
-        lab::library_sort_milliseconds(what.input.keys, what.input.values, what.arrays);
+        lab::library_sort_milliseconds(workload.input.keys, workload.input.values, workload.arrays);
     if (library)
-      out.add({whole(each.arrays.length), whole(each.arrays.count), "CUB",
-               static_cast<double>(*library), kNone, kNone,
-               static_cast<double>(what.input.keys.size()) / (static_cast<double>(*library) * 1e3),
-               kNone});
+      out.add(
+          {whole(each.arrays.length), whole(each.arrays.count), "CUB",
+           static_cast<double>(*library), kNone, kNone,
+           static_cast<double>(workload.input.keys.size()) / (static_cast<double>(*library) * 1e3),
+           kNone});
   }
   return out;
 }

@@ -53,9 +53,9 @@ inline comparison check(std::span<const row> rows, std::span<const problem> prob
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const row& each = rows[i];
     const batch arrays = problems[i / methods.size()].arrays;
-    const auto wrong = [&](const std::string& what) {
+    const auto wrong = [&](const std::string& reason) {
       return comparison{false, "row " + std::to_string(i) + " (" + std::to_string(arrays.count) +
-                                   " arrays of " + std::to_string(arrays.length) + "): " + what};
+                                   " arrays of " + std::to_string(arrays.length) + "): " + reason};
     };
     if (!(each.arrays == arrays)) return wrong("is of another problem");
     if (each.algorithm != methods[i % methods.size()]) return wrong("is of another method");

@@ -72,9 +72,9 @@ void sort(method algorithm, workspace& work) {
 // --- the study -----------------------------------------------------------------------------------
 
 /// The time of one sort of the problem, in milliseconds.
-float time_sample(const problem& what, method algorithm, workspace& work) {
-  work.keys.copy_from(what.input.keys);
-  work.values.copy_from(what.input.values);
+float time_sample(const problem& workload, method algorithm, workspace& work) {
+  work.keys.copy_from(workload.input.keys);
+  work.values.copy_from(workload.input.values);
   event_timer timer;
   timer.start();
   sort(algorithm, work);
@@ -88,15 +88,15 @@ float time_sample(const problem& what, method algorithm, workspace& work) {
 // BEGIN SOLUTION
 /// Sorts once, and throws wrong_order unless the keys are those of the problem and check_sorted()
 /// finds every value with its key.
-void verify(const problem& what, method algorithm, workspace& work) {
-  time_sample(what, algorithm, work);
+void verify(const problem& workload, method algorithm, workspace& work) {
+  time_sample(workload, algorithm, work);
   const key_values sorted{work.keys.to_vector(), work.values.to_vector()};
-  comparison result = compare_exact(sorted.keys, what.sorted_keys);
-  if (result) result = check_sorted(sorted, what.input, what.arrays);
+  comparison result = compare_exact(sorted.keys, workload.sorted_keys);
+  if (result) result = check_sorted(sorted, workload.input, workload.arrays);
   if (!result)
     throw wrong_order("sorting_study: method " + std::to_string(static_cast<int>(algorithm)) +
-                      ", " + std::to_string(what.arrays.count) + " arrays of " +
-                      std::to_string(what.arrays.length) + ": " + result.message);
+                      ", " + std::to_string(workload.arrays.count) + " arrays of " +
+                      std::to_string(workload.arrays.length) + ": " + result.message);
 }
 // END SOLUTION
 
@@ -104,16 +104,16 @@ void verify(const problem& what, method algorithm, workspace& work) {
 //          the rate, for which sorting_study.hpp has the formula.
 // BEGIN SOLUTION
 /// Measures one problem with one method.
-row measure(const problem& what, method algorithm, unsigned samples) {
+row measure(const problem& workload, method algorithm, unsigned samples) {
   row out;
   out.algorithm = algorithm;
-  out.arrays = what.arrays;
-  workspace work(what);
-  verify(what, algorithm, work);
+  out.arrays = workload.arrays;
+  workspace work(workload);
+  verify(workload, algorithm, work);
   for (unsigned i = 0; i < samples; ++i)
-    out.sample_ms.push_back(time_sample(what, algorithm, work));
+    out.sample_ms.push_back(time_sample(workload, algorithm, work));
   out.ms = summarize(out.sample_ms).median_ms;
-  out.rate = static_cast<double>(what.arrays.count * what.arrays.length) / (out.ms * 1e3);
+  out.rate = static_cast<double>(workload.arrays.count * workload.arrays.length) / (out.ms * 1e3);
   return out;
 }
 // END SOLUTION
