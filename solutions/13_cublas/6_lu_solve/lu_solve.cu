@@ -72,30 +72,32 @@ device_buffer<double*> addresses(device_buffer<double>& matrices, std::size_t co
 // &info, count) solves op(A) X = B for each, and puts X in the place of B.
 
 /// Replaces every matrix by its factors.
-void factorize(const cublas_handle& handle, batch& what) {
+void factorize(const cublas_handle& handle, batch& device_batch) {
   // TODO(3): cublasDgetrfBatched. All that it is given is in device memory, its info as well. What
   //          is the leading dimension of a matrix without gaps? A status of success says nothing
   //          about the matrices: that is what the info is for.
   // BEGIN SOLUTION
   // STUB: throw not_written("factorize", 3);
-  const int n = static_cast<int>(what.n), systems = static_cast<int>(what.systems);
-  CUBLAS_CHECK(cublasDgetrfBatched(handle, n, what.each_a.data(), n, what.pivots.data(),
-                                   what.zero_pivots.data(), systems));
+  const int n = static_cast<int>(device_batch.n), systems = static_cast<int>(device_batch.systems);
+  CUBLAS_CHECK(cublasDgetrfBatched(handle, n, device_batch.each_a.data(), n,
+                                   device_batch.pivots.data(), device_batch.zero_pivots.data(),
+                                   systems));
   // END SOLUTION
 }
 
 /// Replaces every right-hand side by its solution, with the factors of factorize(). What it makes
 /// of a singular matrix is no solution.
-void solve_factorized(const cublas_handle& handle, batch& what) {
+void solve_factorized(const cublas_handle& handle, batch& device_batch) {
   // TODO(4): cublasDgetrsBatched, for all right-hand sides of a system at once. Its info is of
   //          another kind: one int of the host, which says whether an argument is wrong.
   // BEGIN SOLUTION
   // STUB: throw not_written("solve_factorized", 4);
-  const int n = static_cast<int>(what.n), right_sides = static_cast<int>(what.right_sides);
+  const int n = static_cast<int>(device_batch.n),
+            right_sides = static_cast<int>(device_batch.right_sides);
   int wrong_argument = 0;  // that something is wrong the status says as well
-  CUBLAS_CHECK(cublasDgetrsBatched(handle, CUBLAS_OP_N, n, right_sides, what.each_a.data(), n,
-                                   what.pivots.data(), what.each_b.data(), n, &wrong_argument,
-                                   static_cast<int>(what.systems)));
+  CUBLAS_CHECK(cublasDgetrsBatched(handle, CUBLAS_OP_N, n, right_sides, device_batch.each_a.data(),
+                                   n, device_batch.pivots.data(), device_batch.each_b.data(), n,
+                                   &wrong_argument, static_cast<int>(device_batch.systems)));
   // END SOLUTION
 }
 
@@ -129,31 +131,31 @@ result solve(std::span<const double> a, std::span<const double> b, shape size) {
   const auto right = transposed(device_buffer<double>(b), systems, n, right_sides);
   device_buffer<double> columns_a(matrices.size()), columns_b(right.size());
   auto each_a = addresses(columns_a, systems), each_b = addresses(columns_b, systems);
-  batch what{systems,
-             n,
-             right_sides,
-             std::move(columns_a),
-             std::move(columns_b),
-             std::move(each_a),
-             std::move(each_b),
-             device_buffer<int>(n * systems),
-             device_buffer<int>(systems)};
+  batch device_batch{systems,
+                     n,
+                     right_sides,
+                     std::move(columns_a),
+                     std::move(columns_b),
+                     std::move(each_a),
+                     std::move(each_b),
+                     device_buffer<int>(n * systems),
+                     device_buffer<int>(systems)};
 
   const float kernel_ms = time_kernel(
       [&] {
-        factorize(handle, what);
-        if (what.right_sides != 0) solve_factorized(handle, what);
+        factorize(handle, device_batch);
+        if (device_batch.right_sides != 0) solve_factorized(handle, device_batch);
       },
       [&] {  // both work in place
-        CUDA_CHECK(cudaMemcpy(what.a.data(), matrices.data(), matrices.size_bytes(),
+        CUDA_CHECK(cudaMemcpy(device_batch.a.data(), matrices.data(), matrices.size_bytes(),
                               cudaMemcpyDeviceToDevice));
-        CUDA_CHECK(
-            cudaMemcpy(what.b.data(), right.data(), right.size_bytes(), cudaMemcpyDeviceToDevice));
+        CUDA_CHECK(cudaMemcpy(device_batch.b.data(), right.data(), right.size_bytes(),
+                              cudaMemcpyDeviceToDevice));
       });
 
   // Column-major, a matrix of n x right_sides is a row-major one of right_sides x n.
-  const auto x = transposed(what.b, systems, right_sides, n).to_vector();
-  return {collect(what.zero_pivots.to_vector(), x, n * right_sides), kernel_ms};
+  const auto x = transposed(device_batch.b, systems, right_sides, n).to_vector();
+  return {collect(device_batch.zero_pivots.to_vector(), x, n * right_sides), kernel_ms};
 }
 
 }  // namespace lab::lu_solve
