@@ -55,9 +55,9 @@ REQUIRED_WORK(TheRoutinesOfCublas) {
   const array x = whole_numbers(5003, 1, 1, 9), y = whole_numbers(5003, 2, 1, 9);
   const strided vx{x, 1}, vy{y, 1};
   const auto asks_for = [&](std::size_t vectors, const std::string& routine) {
-    lab::testing::required what = by_library({routine});
-    what.sent = vectors * bytes_of(x);
-    return what;
+    lab::testing::required expected = by_library({routine});
+    expected.sent = vectors * bytes_of(x);
+    return expected;
   };
   const auto expect_by = [&](const std::string& routine, std::size_t vectors, const auto& is_right,
                              const char* step = "") {
@@ -71,11 +71,11 @@ REQUIRED_WORK(TheRoutinesOfCublas) {
   expect_by("cublasDscal", 1, [&](std::size_t n) {
     return matches(lab::compare_exact(scale(n, 2.5, vx).data, scale_reference(n, 2.5, vx)));
   });
-  for (const step where : {step::host_result, step::device_result})
+  for (const step version : {step::host_result, step::device_result})
     expect_by(
         "cublasDdot", 2,
-        [&](std::size_t n) { return dot(where, n, vx, vy).value == dot_reference(n, vx, vy); },
-        where == step::host_result ? "host_result" : "device_result");
+        [&](std::size_t n) { return dot(version, n, vx, vy).value == dot_reference(n, vx, vy); },
+        version == step::host_result ? "host_result" : "device_result");
   expect_by("cublasDnrm2", 1, [&](std::size_t n) {
     return matches(
         lab::compare(norm(n, vx).value, norm_reference(n, vx), {.absolute = norm_bound(n, vx)}));
@@ -122,15 +122,15 @@ TEST_P(Blas1, DotIsExactForWholeNumbers) {
   const array a = whole_numbers(length(n(), incx()) + 3, n() + 4, -9, 14);
   const array b = whole_numbers(length(n(), incy()) + 5, n() + 5, 1, 29);
   const strided vx{a, incx()}, vy{b, incy()};
-  for (const step where : {step::host_result, step::device_result})
-    EXPECT_EQ(dot(where, n(), vx, vy).value, dot_reference(n(), vx, vy));
+  for (const step version : {step::host_result, step::device_result})
+    EXPECT_EQ(dot(version, n(), vx, vy).value, dot_reference(n(), vx, vy));
 }
 
 TEST_P(Blas1, DotIsWithinTheBound) {
   const array a = x(6), b = y(7);
   const strided vx{a, incx()}, vy{b, incy()};
-  for (const step where : {step::host_result, step::device_result})
-    EXPECT_TRUE(matches(lab::compare(dot(where, n(), vx, vy).value, dot_reference(n(), vx, vy),
+  for (const step version : {step::host_result, step::device_result})
+    EXPECT_TRUE(matches(lab::compare(dot(version, n(), vx, vy).value, dot_reference(n(), vx, vy),
                                      {.absolute = dot_bound(n(), vx, vy)})));
 }
 
@@ -239,9 +239,9 @@ TEST(Refusals, SayThatTheArrayIsTooShortForAsManyAsAnIntCanCount) {
 
 TEST(Dot, ForgetsThePreviousCall) {
   const array ones(5000, 1.0), twos(3, 2.0);
-  for (const step where : {step::host_result, step::device_result, step::host_result}) {
-    EXPECT_EQ(dot(where, 5000, {ones}, {ones}).value, 5000.0);
-    EXPECT_EQ(dot(where, 3, {twos}, {twos}).value, 12.0);
+  for (const step version : {step::host_result, step::device_result, step::host_result}) {
+    EXPECT_EQ(dot(version, 5000, {ones}, {ones}).value, 5000.0);
+    EXPECT_EQ(dot(version, 3, {twos}, {twos}).value, 12.0);
   }
 }
 
@@ -260,8 +260,8 @@ FAULT_TEST(Errors, OfEveryCallAreReported) {
   const array x = random_array(9, 1), y = random_array(13, 2);
   expect_failures_reported([&] { return copy(4, {x, 2}, {y, 3}).data; }, x, y);
   expect_failures_reported([&] { return scale(4, 3, {x, 2}).data; }, x);
-  for (const step where : {step::host_result, step::device_result})
-    expect_failures_reported([&] { return dot(where, 4, {x, 2}, {y, 3}).value; }, x, y);
+  for (const step version : {step::host_result, step::device_result})
+    expect_failures_reported([&] { return dot(version, 4, {x, 2}, {y, 3}).value; }, x, y);
   expect_failures_reported([&] { return norm(4, {x, 2}).value; }, x);
 }
 
@@ -273,8 +273,8 @@ TEST(Blas1, IsExactAtTheProgramsSize) {
     EXPECT_TRUE(matches(lab::compare_exact(copy(kDefaultSize, x, y).data, a)));
     EXPECT_TRUE(matches(
         lab::compare_exact(scale(kDefaultSize, -2, x).data, scale_reference(kDefaultSize, -2, x))));
-    for (const step where : {step::host_result, step::device_result})
-      EXPECT_EQ(dot(where, kDefaultSize, x, y).value, dot_reference(kDefaultSize, x, y));
+    for (const step version : {step::host_result, step::device_result})
+      EXPECT_EQ(dot(version, kDefaultSize, x, y).value, dot_reference(kDefaultSize, x, y));
     EXPECT_TRUE(matches(lab::compare(norm(kDefaultSize, x).value, norm_reference(kDefaultSize, x),
                                      {.absolute = norm_bound(kDefaultSize, x)})));
   });

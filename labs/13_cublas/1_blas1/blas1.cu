@@ -90,7 +90,7 @@ vector_result scale(std::size_t n, double alpha, strided x) {
   throw not_written("scale", 3);
 }
 
-scalar_result dot(step where, std::size_t n, strided x, strided y) {
+scalar_result dot(step version, std::size_t n, strided x, strided y) {
   const int count = (checked(n, "x", x), checked(n, "y", y));
   // TODO(5): … for both steps. Who brings the result of device_result to the host?
   throw not_written("step host_result", 4);  // 4 and 5

@@ -53,7 +53,7 @@ vector_result scale(std::size_t n, double alpha, strided x);
 
 /// x[0] * y[0] + x[1] * y[1] + … for n elements; at most dot_bound() (reference.hpp) from the exact
 /// sum.
-scalar_result dot(step where, std::size_t n, strided x, strided y);
+scalar_result dot(step version, std::size_t n, strided x, strided y);
 
 /// The Euclidean norm, the square root of x[0]² + x[1]² + … for n elements, within norm_bound()
 /// (reference.hpp): also where squares would be too large or too small for a double.

@@ -39,7 +39,7 @@ int main(int argc, char** argv) {
   program.add_size("--increment", increment, "distance of the elements in their arrays")
       .positive()
       .at_most(1024);
-  const auto& where =
+  const auto& version =
       program.add_step<step>({{"host_result", step::host_result, "dot waits and returns a number"},
                               {"device_result", step::device_result, "the number stays there"}},
                              step::host_result);
@@ -64,7 +64,7 @@ int main(int argc, char** argv) {
     const auto copied = copy(size, x, {zeros, x.increment});
     const auto scaled = scale(size, kAlpha, {copied.data, x.increment});
     const strided y{scaled.data, x.increment};
-    const auto product = dot(where, size, y, x);
+    const auto product = dot(version, size, y, x);
     const auto length = norm(size, y);
 
     std::printf("%zu elements, %zu apart\n", size, increment);
@@ -72,7 +72,7 @@ int main(int argc, char** argv) {
     print_vector("y = x   ", copied.data, increment);
     print_vector("y = 2 y ", scaled.data, increment);
     std::printf("dot(y, x)        %g\n", product.value);
-    std::printf("sqrt(dot(y, y))  %g\n", std::sqrt(dot(where, size, y, y).value));
+    std::printf("sqrt(dot(y, y))  %g\n", std::sqrt(dot(version, size, y, y).value));
     std::printf("nrm2(y)          %g\n", length.value);
 
     if (!program.verdict(
@@ -90,7 +90,7 @@ int main(int argc, char** argv) {
     // On a GPU the device reads whole sectors: with an increment, bytes that the call does not
     // need, too.
     std::printf("dot\n");
-    program.report_kernel([&] { return dot(where, size, y, x).kernel_ms; },
+    program.report_kernel([&] { return dot(version, size, y, x).kernel_ms; },
                           {.bytes = 2.0 * static_cast<double>(size) * sizeof(double)});
     std::printf("copy\n");
     program.report_kernel(

@@ -123,7 +123,7 @@ vector_result scale(std::size_t n, double alpha, strided x) {
   // END SOLUTION
 }
 
-scalar_result dot(step where, std::size_t n, strided x, strided y) {
+scalar_result dot(step version, std::size_t n, strided x, strided y) {
   const int count = (checked(n, "x", x), checked(n, "y", y));
   // TODO(5): … for both steps. Who brings the result of device_result to the host?
   // BEGIN SOLUTION
@@ -133,14 +133,14 @@ scalar_result dot(step where, std::size_t n, strided x, strided y) {
   const session blas;
   double value = 0;
   const float ms = time_kernel([&] {
-    if (where == step::host_result)
+    if (version == step::host_result)
       value = dot_to_host(blas.handle(), count, device_x.data(), x.increment, device_y.data(),
                           y.increment);
     else
       dot_to_device(blas.handle(), count, device_x.data(), x.increment, device_y.data(),
                     y.increment, device_result.data());
   });
-  return {where == step::host_result ? value : device_result.to_vector()[0], ms};
+  return {version == step::host_result ? value : device_result.to_vector()[0], ms};
   // END SOLUTION
 }
 

@@ -65,7 +65,7 @@ vector_result scale(std::size_t n, double alpha, strided x) {
   return {merged(count, scaled, x), ms};
 }
 
-scalar_result dot(step where, std::size_t n, strided x, strided y) {
+scalar_result dot(step version, std::size_t n, strided x, strided y) {
   const int count = checked(n, "x", x);
   checked(n, "y", y);
   const session blas = begin_session();
@@ -74,7 +74,7 @@ scalar_result dot(step where, std::size_t n, strided x, strided y) {
     CUBLAS_CHECK(cublasDdot(blas.get(), count, device_x.data(), 1, device_y.data(), 1, to));
   };
   scalar_result out;
-  if (where == step::host_result) {
+  if (version == step::host_result) {
     out.kernel_ms = time_kernel([&] { call(&out.value); });
     return out;
   }

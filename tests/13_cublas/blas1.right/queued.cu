@@ -94,18 +94,18 @@ vector_result scale(std::size_t n, double alpha, strided x) {
   return out;
 }
 
-scalar_result dot(step where, std::size_t n, strided x, strided y) {
+scalar_result dot(step version, std::size_t n, strided x, strided y) {
   const int count = (checked(n, "x", x), checked(n, "y", y));
   if (count == 0) return {};
   const session blas;
   const pooled a = blas.upload(x.data), b = blas.upload(y.data), sum = blas.memory(1);
   scalar_result out;
-  double* const to = where == step::host_result ? &out.value : sum.get();
-  if (where == step::device_result)
+  double* const to = version == step::host_result ? &out.value : sum.get();
+  if (version == step::device_result)
     CUBLAS_CHECK(cublasSetPointerMode(blas, CUBLAS_POINTER_MODE_DEVICE));
   out.kernel_ms = blas.timed(
       [&] { return cublasDdot(blas, count, a.get(), x.increment, b.get(), y.increment, to); });
-  if (where == step::device_result) blas.copy(&out.value, sum.get(), 1);
+  if (version == step::device_result) blas.copy(&out.value, sum.get(), 1);
   blas.wait();
   return out;
 }

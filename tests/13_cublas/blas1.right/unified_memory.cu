@@ -63,11 +63,11 @@ vector_result scale(std::size_t n, double alpha, strided x) {
   return {vector.take(), ms};
 }
 
-scalar_result dot(step where, std::size_t n, strided x, strided y) {
+scalar_result dot(step version, std::size_t n, strided x, strided y) {
   const int count = (checked(n, "x", x), checked(n, "y", y));
   const unified a(x.data), b(y.data), there(0.0);
   double here = 0;
-  const bool on_host = where == step::host_result;
+  const bool on_host = version == step::host_result;
   const cublas_handle blas;
   if (!on_host) CUBLAS_CHECK(cublasSetPointerMode(blas, CUBLAS_POINTER_MODE_DEVICE));
   const float ms = time_kernel([&] {
