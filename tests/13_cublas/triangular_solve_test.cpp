@@ -177,10 +177,10 @@ TEST(Solve, MakesTheDeviceThatItIsToldTheCurrentOne) {
 // --- injected failures: each is noticed, named, and leaves nothing behind ------------------------
 
 /// Expects that cuBLAS refuses it with this status, and that the error says so.
-void expect_refused_by_cublas(const linear_system& system, const circumstances& where,
+void expect_refused_by_cublas(const linear_system& system, const solve_options& options,
                               cublasStatus_t status) {
   try {
-    solve(step::lower, system, where);
+    solve(step::lower, system, options);
     ADD_FAILURE() << "nothing was thrown: a status was not looked at";
   } catch (const lab::cublas_error& error) {
     EXPECT_EQ(error.status(), status) << error.what();
@@ -191,9 +191,9 @@ void expect_refused_by_cublas(const linear_system& system, const circumstances& 
 }
 
 /// The sentence of the invalid_input that is thrown.
-std::string refusal(const linear_system& system, const circumstances& where = {}) {
+std::string refusal(const linear_system& system, const solve_options& options = {}) {
   try {
-    solve(step::lower, system, where);
+    solve(step::lower, system, options);
   } catch (const lab::invalid_input& error) {
     return error.what();
   }

@@ -67,20 +67,20 @@ int main(int argc, char** argv) {
     }
     const int n = static_cast<int>(size);
     linear_system system{n, a, n, b, 1};
-    circumstances where{.device = program.device()};
-    if (inject == fault::no_handle) where.with_handle = false;
+    solve_options options{.device = program.device()};
+    if (inject == fault::no_handle) options.with_handle = false;
     if (inject == fault::negative_n) system.n = -1;
     if (inject == fault::zero_increment) system.increment = 0;
     if (inject == fault::short_lda) system.lda = n - 1;
     if (inject == fault::short_array && size > 0) system.b = system.b.first(size - 1);
-    if (inject == fault::no_device) where.device = 12345;
+    if (inject == fault::no_device) options.device = 12345;
     if (inject == fault::singular || inject == fault::singular_trusted)
       if (size > 0) a[size / 2 * (size + 1)] = 0;
-    where.trust_diagonal = inject == fault::singular_trusted;
+    options.trust_diagonal = inject == fault::singular_trusted;
 
     std::printf("step %s, n = %zu%s\n", program.step_name().c_str(), size,
                 is_text ? ", the text's system: 11, 12, ... down the columns, b = 1" : "");
-    const auto solution = solve(version, system, where);
+    const auto solution = solve(version, system, options);
     constexpr std::size_t kMost = 8;
     for (std::size_t row = 0; row < solution.x.size() && size <= kMost; ++row) {
       for (std::size_t column = 0; column < size; ++column)
@@ -94,7 +94,7 @@ int main(int argc, char** argv) {
       return program.verdict(false, "the failure went unnoticed, and what is above is no solution");
     if (!program.verdict(check(solution.x, version, system))) return false;
     program.report_kernel(
-        [&] { return solve(version, system, where).kernel_ms; },
+        [&] { return solve(version, system, options).kernel_ms; },
         {.bytes = static_cast<double>(size) * static_cast<double>(size + 1) / 2 * sizeof(double)});
     return true;
   });

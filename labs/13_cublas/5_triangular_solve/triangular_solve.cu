@@ -47,7 +47,7 @@ void refuse_what_cublas_cannot_see(const linear_system& s, bool trust_diagonal) 
 
 // --- what CUDA and cuBLAS report, if you ask -----------------------------------------------------
 
-result solve_on_device(step version, const linear_system& s, const circumstances& where) {
+result solve_on_device(step version, const linear_system& s, const solve_options& options) {
   const cublasFillMode_t triangle =
       version == step::lower ? CUBLAS_FILL_MODE_LOWER : CUBLAS_FILL_MODE_UPPER;
   // TODO(3): all of this is right as long as nothing fails. Check every call that returns
@@ -56,22 +56,22 @@ result solve_on_device(step version, const linear_system& s, const circumstances
   const device_buffer device_a(s.a);
   device_buffer<double> device_x(s.b.size());
   cublasHandle_t blas = nullptr;
-  if (where.with_handle) (void)cublasCreate(&blas);
+  if (options.with_handle) (void)cublasCreate(&blas);
   const int n = s.n, ld = s.lda, inc = s.increment;
   const double* a = device_a.data();
   double* x = device_x.data();
   const auto call = [&] { /* the call */ };
   const float ms = time_kernel(call, [&] { device_x.copy_from(s.b); });  // x was b
-  if (where.with_handle) (void)cublasDestroy(blas);
+  if (options.with_handle) (void)cublasDestroy(blas);
   return {device_x.to_vector(), ms};
 }
 
 }  // namespace
 
-result solve(step version, const linear_system& system, const circumstances& where) {
-  refuse_what_cublas_cannot_see(system, where.trust_diagonal);
+result solve(step version, const linear_system& system, const solve_options& options) {
+  refuse_what_cublas_cannot_see(system, options.trust_diagonal);
   if (system.n == 0) return {std::vector<double>(system.b.begin(), system.b.end())};
-  return solve_on_device(version, system, where);
+  return solve_on_device(version, system, options);
 }
 
 }  // namespace lab::triangular_solve

@@ -28,7 +28,7 @@ struct linear_system {
 };
 
 /// What can be made to fail, for the program and for the tests.
-struct circumstances {
+struct solve_options {
   int device = 0;               ///< where to solve; it becomes the current device
   bool with_handle = true;      ///< false: cuBLAS is called with a null handle
   bool trust_diagonal = false;  ///< true: zeros on the diagonal are not refused
@@ -57,6 +57,6 @@ struct result {
 ///
 /// From: the Kazan course on CUDA programming technology, chapter 9: the listing of trsv (6 x 6),
 /// and the classroom task, which asks for the handling of all errors.
-result solve(step version, const linear_system& system, const circumstances& where = {});
+result solve(step version, const linear_system& system, const solve_options& options = {});
 
 }  // namespace lab::triangular_solve

@@ -71,7 +71,7 @@ void refuse_what_cublas_cannot_see(const linear_system& s, bool trust_diagonal) 
 
 // --- what CUDA and cuBLAS report, if you ask -----------------------------------------------------
 
-result solve_on_device(step version, const linear_system& s, const circumstances& where) {
+result solve_on_device(step version, const linear_system& s, const solve_options& options) {
   const cublasFillMode_t triangle =
       version == step::lower ? CUBLAS_FILL_MODE_LOWER : CUBLAS_FILL_MODE_UPPER;
   // TODO(3): all of this is right as long as nothing fails. Check every call that returns
@@ -81,20 +81,20 @@ result solve_on_device(step version, const linear_system& s, const circumstances
   // STUB: const device_buffer device_a(s.a);
   // STUB: device_buffer<double> device_x(s.b.size());
   // STUB: cublasHandle_t blas = nullptr;
-  // STUB: if (where.with_handle) (void)cublasCreate(&blas);
+  // STUB: if (options.with_handle) (void)cublasCreate(&blas);
   // STUB: const int n = s.n, ld = s.lda, inc = s.increment;
   // STUB: const double* a = device_a.data();
   // STUB: double* x = device_x.data();
   // STUB: const auto call = [&] { /* the call */ };
   // STUB: const float ms = time_kernel(call, [&] { device_x.copy_from(s.b); });  // x was b
-  // STUB: if (where.with_handle) (void)cublasDestroy(blas);
+  // STUB: if (options.with_handle) (void)cublasDestroy(blas);
   // STUB: return {device_x.to_vector(), ms};
-  CUDA_CHECK(cudaSetDevice(where.device));
+  CUDA_CHECK(cudaSetDevice(options.device));
   const device_buffer device_a(s.a);  // checks, and frees itself
   device_buffer<double> device_x(s.b.size());
   std::optional<cublas_handle> owner;  // checks, and destroys itself
   cublasHandle_t handle = nullptr;
-  if (where.with_handle) handle = owner.emplace();
+  if (options.with_handle) handle = owner.emplace();
   const auto call = [&] {
     CUBLAS_CHECK(cublasDtrsv(handle, triangle, CUBLAS_OP_N, CUBLAS_DIAG_NON_UNIT, s.n,
                              device_a.data(), s.lda, device_x.data(), s.increment));
@@ -107,10 +107,10 @@ result solve_on_device(step version, const linear_system& s, const circumstances
 
 }  // namespace
 
-result solve(step version, const linear_system& system, const circumstances& where) {
-  refuse_what_cublas_cannot_see(system, where.trust_diagonal);
+result solve(step version, const linear_system& system, const solve_options& options) {
+  refuse_what_cublas_cannot_see(system, options.trust_diagonal);
   if (system.n == 0) return {std::vector<double>(system.b.begin(), system.b.end())};
-  return solve_on_device(version, system, where);
+  return solve_on_device(version, system, options);
 }
 
 }  // namespace lab::triangular_solve
