@@ -70,7 +70,7 @@ ints words_of(std::size_t n, std::uint64_t seed) {
 ::testing::AssertionResult arrives(step version, int from, int to, const ints& words,
                                    int copies = 1, std::size_t piece = 100) {
   const auto sent = send(version, from, to, words, copies, piece);
-  if (sent.way != expected_route(version, from, to))
+  if (sent.path != expected_route(version, from, to))
     return ::testing::AssertionFailure() << "from " << from << " to " << to << ": another route";
   return matches(lab::compare_exact(sent.arrived, words)) << " from " << from << " to " << to;
 }
@@ -115,19 +115,19 @@ REQUIRED_WORK(CopiesOrKernelsAsTheContractHasThem) {
         return arrives(version, from, to, words, kCopies, kPiece);
       });
       const bool by_kernel = version == step::peer_kernel, in_pieces = version == step::in_pieces;
-      lab::testing::required what{
+      lab::testing::required expected{
           .kernels = 0, .sent = bytes_of(words), .fetched = bytes_of(words)};
       if (by_kernel)
-        what = {.threads = 512,
-                .blocks = 2,
-                .kernels = kCopies,
-                .sent = bytes_of(words),
-                .fetched = bytes_of(words),
-                .reads = all,
-                .writes = all};
-      if (version == step::peer_copy) what.calls = {"cudaMemcpyPeerAsync"};
-      if (version == step::through_host || in_pieces) what.calls = {"cudaMemcpyAsync"};
-      EXPECT_TRUE(as_required(done, what)) << name;
+        expected = {.threads = 512,
+                    .blocks = 2,
+                    .kernels = kCopies,
+                    .sent = bytes_of(words),
+                    .fetched = bytes_of(words),
+                    .reads = all,
+                    .writes = all};
+      if (version == step::peer_copy) expected.calls = {"cudaMemcpyPeerAsync"};
+      if (version == step::through_host || in_pieces) expected.calls = {"cudaMemcpyAsync"};
+      EXPECT_TRUE(as_required(done, expected)) << name;
       if (done.values && !*done.values) continue;  // said
       EXPECT_EQ(done.bytes_copied(cudaMemcpyDeviceToDevice), version == step::peer_copy ? all : 0)
           << name << ": bytes copied between devices";

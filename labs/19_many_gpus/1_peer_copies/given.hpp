@@ -65,7 +65,7 @@ inline void check(int from, int to, int copies, std::size_t piece) {
   refuse_if(piece == 0, "peer_copies: pieces of 0 words; no number of them is enough");
 }
 
-/// The way that a step takes.
+/// The route that a step takes.
 inline route route_of(step version, int from, int to) {
   if (version == step::through_host || version == step::in_pieces) return route::through_host;
   if (!can_access(from, to) || !can_access(to, from)) return route::through_host;
@@ -74,12 +74,12 @@ inline route route_of(step version, int from, int to) {
 
 /// send(), where copy(t) puts a single copy into the streams of t.
 template <class Copy>
-transfer host_part_of_send(step version, route way, int from, int to, std::span<const int> words,
+transfer host_part_of_send(step version, route path, int from, int to, std::span<const int> words,
                            int copies, std::size_t piece, const Copy& copy) {
   const std::size_t n = words.size();
-  if (n == 0) return {{}, way, 0};
+  if (n == 0) return {{}, path, 0};
   const std::size_t room = version == step::through_host ? n : 2 * std::min(piece, n);
-  pinned_buffer<int> host(way == route::through_host ? room : 0, cudaHostAllocPortable);
+  pinned_buffer<int> host(path == route::through_host ? room : 0, cudaHostAllocPortable);
   CUDA_CHECK(cudaSetDevice(from));
   const device_buffer<int> source(words);
   CUDA_CHECK(cudaStreamSynchronize(nullptr));  // the words may still be on their way to the device
@@ -102,7 +102,7 @@ transfer host_part_of_send(step version, route way, int from, int to, std::span<
   timer.stop();
   const float total_ms = timer.milliseconds();  // waits
   CUDA_CHECK(cudaSetDevice(to));
-  return {target.to_vector(), way, total_ms / static_cast<float>(copies)};
+  return {target.to_vector(), path, total_ms / static_cast<float>(copies)};
 }
 
 }  // namespace lab::peer_copies

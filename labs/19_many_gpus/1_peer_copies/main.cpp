@@ -23,15 +23,15 @@ namespace {
 
 using lab::peer_copies::route;
 
-const char* name_of(route way) {
-  if (way == route::within_device) return "within device";
-  return way == route::direct ? "direct" : "through host";
+const char* name_of(route path) {
+  if (path == route::within_device) return "within device";
+  return path == route::direct ? "direct" : "through host";
 }
 
 /// A number for each pair of devices, one line for each source.
 template <class Value>
-lab::table matrix_of(const std::string& what, const std::vector<std::vector<Value>>& rows) {
-  std::vector<std::string> columns{what};
+lab::table matrix_of(const std::string& title, const std::vector<std::vector<Value>>& rows) {
+  std::vector<std::string> columns{title};
   for (std::size_t to = 0; to < rows.size(); ++to) columns.push_back("to " + std::to_string(to));
   lab::table matrix(columns);
   for (std::size_t from = 0; from < rows.size(); ++from) {
@@ -88,13 +88,13 @@ int main(int argc, char** argv) {
           const transfer large = send(chosen_step, from, to, words, copies, piece);
           const lab::comparison arrived = lab::compare_exact(large.arrived, words);
           if (!arrived.ok) return program.verdict(false, pair + ": " + arrived.message);
-          if (large.way != expected_route(chosen_step, from, to))
-            return program.verdict(false, pair + ": went " + name_of(large.way));
+          if (large.path != expected_route(chosen_step, from, to))
+            return program.verdict(false, pair + ": went " + name_of(large.path));
           const transfer small =
               send(chosen_step, from, to, std::span(words).first(1), copies, piece);
           copy_ms = std::min(copy_ms, large.copy_ms);
           word_ms = std::min(word_ms, small.copy_ms);
-          if (run == 0) routes.back().push_back(name_of(large.way));
+          if (run == 0) routes.back().push_back(name_of(large.path));
         }
         rates.back().push_back(static_cast<double>(bytes) / copy_ms / 1e6);
         latencies.back().push_back(1000.0 * word_ms);

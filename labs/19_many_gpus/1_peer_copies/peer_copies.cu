@@ -67,12 +67,12 @@ transfer send(step version, int from, int to, std::span<const int> words, int co
               std::size_t piece) {
   check(from, to, copies, piece);
   const keep_current_device keep;
-  const route way = route_of(version, from, to);
+  const route path = route_of(version, from, to);
   const auto run = [&](auto copy) {
-    return host_part_of_send(version, way, from, to, words, copies, piece, copy);
+    return host_part_of_send(version, path, from, to, words, copies, piece, copy);
   };
   if (version == step::through_host) return run(through_host);
-  if (way == route::through_host) return run(version == step::peer_copy ? peer_copy : in_pieces);
+  if (path == route::through_host) return run(version == step::peer_copy ? peer_copy : in_pieces);
   const peer_access there(from, to), back(to, from);
   return run(version == step::peer_copy ? peer_copy : peer_kernel);
 }

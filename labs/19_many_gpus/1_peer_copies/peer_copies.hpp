@@ -31,7 +31,7 @@ enum class route {
 
 struct transfer {
   std::vector<int> arrived;  ///< what is in the memory of the target afterwards
-  route way = route::within_device;
+  route path = route::within_device;
   float copy_ms = 0;  ///< the time of one copy; 0 without words
 };
 
@@ -39,7 +39,7 @@ struct transfer {
 /// same memory of the target. They are brought to the source before, and fetched from the target
 /// after, and copy_ms is the mean time of the copies in between.
 ///
-/// through_host and in_pieces use the host's memory for every pair of devices, and `way` is
+/// through_host and in_pieces use the host's memory for every pair of devices, and `path` is
 /// route::through_host. in_pieces copies `piece` words at a time, the last time those that are
 /// left. The other two are within_device where from == to, and direct where each of two devices can
 /// access the memory of the other (cudaDeviceCanAccessPeer). Where one cannot, they are

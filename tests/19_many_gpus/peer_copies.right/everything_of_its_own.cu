@@ -96,7 +96,7 @@ transfer send(step version, int from, int to, std::span<const int> words, int co
   const bool peers = can_access(from, to) && can_access(to, from);
   const bool by_host = version == step::through_host || version == step::in_pieces || !peers;
   transfer done;
-  done.way = by_host ? route::through_host : from == to ? route::within_device : route::direct;
+  done.path = by_host ? route::through_host : from == to ? route::within_device : route::direct;
   if (n == 0) return done;
 
   std::vector<access_guard> guards;
