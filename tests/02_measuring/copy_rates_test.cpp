@@ -38,7 +38,7 @@ using lab::testing::work_of;
 using vector = std::vector<std::uint8_t>;
 
 struct transfer {
-  memory where;
+  memory host_memory;
   direction dir;
   const char* name;
 };
@@ -48,7 +48,7 @@ constexpr transfer kTransfers[] = {{memory::pageable, direction::to_device, "pag
                                    {memory::pinned, direction::to_host, "pinned_to_host"}};
 
 ::testing::AssertionResult arrives(const transfer& w, const vector& bytes, unsigned copies = 1) {
-  return matches(lab::compare_exact(copy(w.where, w.dir, bytes, copies).arrived, bytes));
+  return matches(lab::compare_exact(copy(w.host_memory, w.dir, bytes, copies).arrived, bytes));
 }
 
 // --- who does the work ---------------------------------------------------------------------------
@@ -63,7 +63,7 @@ REQUIRED_WORK(EveryCopyThatWasAskedFor) {
                                                               : cudaMemcpyDeviceToHost),
               7 * bytes.size())
         << w.name;
-    EXPECT_EQ(done.host_memory.empty(), w.where == memory::pageable) << w.name;
+    EXPECT_EQ(done.host_memory.empty(), w.host_memory == memory::pageable) << w.name;
     EXPECT_TRUE(at_other_sizes([&](unsigned n) { return arrives(w, lab::random_bytes(n, 1), 7); },
                                {.kernels = 0, .calls = {"cudaMemcpy|cudaMemcpyAsync"}}))
         << w.name;
@@ -95,8 +95,8 @@ INSTANTIATE_TEST_SUITE_P(Ways, EachWay, ::testing::ValuesIn(kTransfers),
                          [](const auto& test) { return test.param.name; });
 
 TEST_P(EachWay, UsesTheMemoryThatWasAskedFor) {
-  const auto& [where, dir, name] = GetParam();
-  EXPECT_EQ(copy(where, dir, vector(1000, 7)).pinned, where == memory::pinned);
+  const auto& [host_memory, dir, name] = GetParam();
+  EXPECT_EQ(copy(host_memory, dir, vector(1000, 7)).pinned, host_memory == memory::pinned);
 }
 
 TEST_P(EachWay, BringsTheSameBytesManyTimes) {
@@ -111,34 +111,34 @@ TEST_P(EachWay, ForgetsThePreviousCall) {
 }
 
 TEST_P(EachWay, BringsNothingInNoTime) {
-  const auto& [where, dir, name] = GetParam();
-  const auto r = copy(where, dir, {});
+  const auto& [host_memory, dir, name] = GetParam();
+  const auto r = copy(host_memory, dir, {});
   EXPECT_TRUE(r.arrived.empty());
   EXPECT_EQ(r.milliseconds, 0.0F);
 }
 
 TEST_P(EachWay, RefusesNoCopiesAtAll) {
-  const auto& [where, dir, name] = GetParam();
-  EXPECT_THROW((void)copy(where, dir, vector(10, 1), 0), lab::invalid_input);
-  EXPECT_THROW((void)copy(where, dir, {}, 0), lab::invalid_input);
+  const auto& [host_memory, dir, name] = GetParam();
+  EXPECT_THROW((void)copy(host_memory, dir, vector(10, 1), 0), lab::invalid_input);
+  EXPECT_THROW((void)copy(host_memory, dir, {}, 0), lab::invalid_input);
   EXPECT_TRUE(arrives(GetParam(), vector(10, 1)));  // and goes on
 }
 
 TEST_P(EachWay, LeavesItsInputAlone) {
-  const auto& [where, dir, name] = GetParam();
+  const auto& [host_memory, dir, name] = GetParam();
   const vector bytes = lab::random_bytes(2000, 8), before = bytes;
-  (void)copy(where, dir, bytes, 3);
+  (void)copy(host_memory, dir, bytes, 3);
   EXPECT_EQ(bytes, before);
 }
 
 TEST_P(EachWay, GivesTheTimeOfOneCopy) {
   // All of them together were not longer under way than the whole call took. A hundredth is for
   // the two clocks, which are not the same one.
-  const auto& [where, dir, name] = GetParam();
+  const auto& [host_memory, dir, name] = GetParam();
   const vector bytes(300'000, 1);
   constexpr unsigned kCopies = 200;
   const lab::host_timer clock;
-  const double one = static_cast<double>(copy(where, dir, bytes, kCopies).milliseconds);
+  const double one = static_cast<double>(copy(host_memory, dir, bytes, kCopies).milliseconds);
   EXPECT_GT(one, 0);
   EXPECT_LE(kCopies * one, 1.01 * clock.milliseconds());
 }
@@ -169,9 +169,9 @@ TEST(Rate, IsNothingForNoBytesOrNoTime) {
 
 // --- only a GPU shows ----------------------------------------------------------------------------
 
-double median_ms(memory where, direction dir, const vector& bytes) {
+double median_ms(memory host_memory, direction dir, const vector& bytes) {
   std::vector<float> times;
-  for (int i = 0; i < 11; ++i) times.push_back(copy(where, dir, bytes, 4).milliseconds);
+  for (int i = 0; i < 11; ++i) times.push_back(copy(host_memory, dir, bytes, 4).milliseconds);
   return lab::summarize(times).median_ms;
 }
 
@@ -196,7 +196,7 @@ TEST_P(OnAGpu, PinnedIsNotSlowerThanPageable) {
 FAULT_TEST_P(EachWay, ReportsEveryCallThatFails) {
   const vector bytes = {1, 2, 3, 5, 8};
   const transfer w = GetParam();
-  expect_failures_reported([&] { return copy(w.where, w.dir, bytes, 2).arrived; }, bytes);
+  expect_failures_reported([&] { return copy(w.host_memory, w.dir, bytes, 2).arrived; }, bytes);
 }
 
 TEST_P(EachWay, BringsEveryByteAtTheProgramsSize) {

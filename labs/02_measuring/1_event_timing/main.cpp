@@ -13,8 +13,8 @@
 
 namespace {
 
-void row(const char* what, float milliseconds, long long cycles) {
-  std::printf("  %-14s %10.4f ms  %12lld cycles", what, static_cast<double>(milliseconds), cycles);
+void row(const char* label, float milliseconds, long long cycles) {
+  std::printf("  %-14s %10.4f ms  %12lld cycles", label, static_cast<double>(milliseconds), cycles);
   if (milliseconds > 0)
     std::printf("  %.3f GHz",
                 static_cast<double>(cycles) / static_cast<double>(milliseconds) / 1e6);

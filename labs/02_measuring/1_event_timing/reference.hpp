@@ -40,7 +40,7 @@ constexpr double kClocksAgree = 0.01;
 /// Whether `t` can be true of kernels that were asked to let `first` and `second` cycles pass. Only
 /// what must be so on every machine: nothing here says how long anything should take at most.
 inline comparison check(const times& t, long long first, long long second) {
-  const auto wrong = [](const std::string& what) { return comparison{false, what}; };
+  const auto wrong = [](const std::string& reason) { return comparison{false, reason}; };
   const double ms[] = {t.first_ms, t.second_ms, t.both_ms, t.launched_ms, t.asked_ms, t.waited_ms};
   for (const double time : ms)
     if (!std::isfinite(time) || time < 0) return wrong("a time is negative, or no number");

@@ -58,8 +58,9 @@ float time_copies(direction dir, std::span<std::uint8_t> host, std::uint8_t* dev
 
 }  // namespace
 
-result copy(memory where, direction dir, std::span<const std::uint8_t> bytes, unsigned copies) {
-  return host_part_of_copy<pinned_bytes>(time_copies, where, dir, bytes, copies);
+result copy(memory host_memory, direction dir, std::span<const std::uint8_t> bytes,
+            unsigned copies) {
+  return host_part_of_copy<pinned_bytes>(time_copies, host_memory, dir, bytes, copies);
 }
 
 // --- from a time to a rate -----------------------------------------------------------------------

@@ -39,7 +39,8 @@ struct result {
 ///
 /// From: J. Sanders, E. Kandrot, CUDA by Example, 10.2; the Kazan course on CUDA programming
 /// technology, chapter 3.
-result copy(memory where, direction dir, std::span<const std::uint8_t> bytes, unsigned copies = 1);
+result copy(memory host_memory, direction dir, std::span<const std::uint8_t> bytes,
+            unsigned copies = 1);
 
 /// The rate in GB/s, of 10^9 bytes each, at which `bytes` are copied in `milliseconds`. Where no
 /// time has passed nothing can be said, and the result is 0.

@@ -27,15 +27,15 @@ inline bool is_pinned(const void* memory) {
 /// copy(), with the class and the function of copy_rates.cu. The source holds the bytes, the
 /// destination holds something else.
 template <class PinnedBytes, class TimeCopies>
-result host_part_of_copy(const TimeCopies& time_copies, memory where, direction dir,
+result host_part_of_copy(const TimeCopies& time_copies, memory host_memory, direction dir,
                          std::span<const std::uint8_t> bytes, unsigned copies) {
   refuse_if(copies == 0, "copy_rates: 0 copies take no time; ask for at least one");
   const std::size_t n = bytes.size();
   if (n == 0) return {};
 
-  std::vector<std::uint8_t> ordinary(where == memory::pageable ? n : 0);
-  PinnedBytes pinned(where == memory::pinned ? n : 0);
-  const std::span<std::uint8_t> host = where == memory::pageable ? ordinary : pinned.span();
+  std::vector<std::uint8_t> ordinary(host_memory == memory::pageable ? n : 0);
+  PinnedBytes pinned(host_memory == memory::pinned ? n : 0);
+  const std::span<std::uint8_t> host = host_memory == memory::pageable ? ordinary : pinned.span();
   device_buffer<std::uint8_t> device(n);  // filled with 0xFF
 
   result r;

@@ -24,7 +24,7 @@ using lab::copy_rates::gigabytes_per_second;
 using lab::copy_rates::memory;
 
 struct transfer {
-  memory where;
+  memory host_memory;
   direction dir;
   const char* name;
 };
@@ -49,10 +49,10 @@ int main(int argc, char** argv) {
     program.require_memory(5 * size, 2 * size);
     const auto bytes = lab::random_bytes(size, program.seed());
     for (const transfer& w : kTransfers) {
-      const auto r = copy(w.where, w.dir, bytes);
+      const auto r = copy(w.host_memory, w.dir, bytes);
       std::printf("%s: ", w.name);
       if (!program.verdict(lab::compare_exact(r.arrived, bytes))) return false;
-      if (size > 0 && r.pinned != (w.where == memory::pinned))
+      if (size > 0 && r.pinned != (w.host_memory == memory::pinned))
         return program.verdict(false, "CUDA says that this memory is of the other kind");
     }
     if (size == 0) return true;
@@ -69,13 +69,14 @@ int main(int argc, char** argv) {
     for (const std::size_t n : sizes) {
       std::vector<lab::cell> row{static_cast<std::int64_t>(n)};
       for (std::size_t k = 0; k < std::size(kTransfers); ++k) {
-        const auto& [where, dir, name] = kTransfers[k];
+        const auto& [host_memory, dir, name] = kTransfers[k];
         std::vector<float> times;
         for (int i = 0; i < program.repeat(); ++i)
-          times.push_back(copy(where, dir, std::span(bytes).first(n), static_cast<unsigned>(copies))
-                              .milliseconds);
+          times.push_back(
+              copy(host_memory, dir, std::span(bytes).first(n), static_cast<unsigned>(copies))
+                  .milliseconds);
         const double ms = lab::summarize(times).median_ms;
-        if (where == memory::pinned) pinned_ms[dir == direction::to_host] = ms;
+        if (host_memory == memory::pinned) pinned_ms[dir == direction::to_host] = ms;
         row.emplace_back(gigabytes_per_second(n, ms));
         plot.lines[k].points.emplace_back(static_cast<double>(n), gigabytes_per_second(n, ms));
       }
