@@ -41,24 +41,24 @@ constexpr named_step kSteps[] = {{step::one_per_block, "one_per_block"},
                                  {step::lanes_in_turn, "lanes_in_turn"},
                                  {step::atomic_ref, "atomic_ref"}};
 
-::testing::AssertionResult is_exact(step version, const work& what) {
-  const auto result = count(version, what);
-  if (result.count == expected_count(what) && result.entries == expected_entries(version, what))
+::testing::AssertionResult is_exact(step version, const work& job) {
+  const auto result = count(version, job);
+  if (result.count == expected_count(job) && result.entries == expected_entries(version, job))
     return ::testing::AssertionSuccess();
   return ::testing::AssertionFailure()
-         << result.count << " threads were counted, and there are " << expected_count(what)
+         << result.count << " threads were counted, and there are " << expected_count(job)
          << "; the lock was taken " << result.entries << " times, not "
-         << expected_entries(version, what);
+         << expected_entries(version, job);
 }
-void expect_exact(step version, const work& what) { EXPECT_TRUE(is_exact(version, what)); }
+void expect_exact(step version, const work& job) { EXPECT_TRUE(is_exact(version, job)); }
 
 // --- who does the work ---------------------------------------------------------------------------
 
 REQUIRED_WORK(AGridThatTakesALock) {
-  const work what{4, 64, 2};
+  const work job{4, 64, 2};
   for (const auto& [version, name] : kSteps) {
     const lab::testing::work done =
-        work_of([&, version = version] { return is_exact(version, what); });
+        work_of([&, version = version] { return is_exact(version, job); });
     EXPECT_TRUE(
         as_required(done, {.threads = 4, .blocks = 4, .fetched = 4, .writes = 4, .atomics = true}))
         << name;
@@ -66,9 +66,9 @@ REQUIRED_WORK(AGridThatTakesALock) {
       const auto& k = done.kernels.back();  // one before it may make the lock
       EXPECT_EQ(std::pair(k.blocks, k.threads_per_block), std::pair(4UL, 64UL)) << name;
       if (done.watched) {
-        EXPECT_GE(k.atomics, 2 * expected_entries(version, what))
+        EXPECT_GE(k.atomics, 2 * expected_entries(version, job))
             << name << ": each entry takes the lock, and gives it back";
-        EXPECT_GE(k.plain_writes, 2 * sizeof(std::uint64_t) * expected_entries(version, what))
+        EXPECT_GE(k.plain_writes, 2 * sizeof(std::uint64_t) * expected_entries(version, job))
             << name << ": what the lock protects is written without atomics";
       }
     }
@@ -83,8 +83,8 @@ REQUIRED_WORK(AGridThatTakesALock) {
 class Count : public ::testing::TestWithParam<std::tuple<named_step, work>> {};
 
 TEST_P(Count, IsExact) {
-  const auto& [version, what] = GetParam();
-  expect_exact(version.value, what);
+  const auto& [version, job] = GetParam();
+  expect_exact(version.value, job);
 }
 
 // One thread; around a warp (32) and several; blocks that compete; threads that come back.
@@ -96,10 +96,10 @@ INSTANTIATE_TEST_SUITE_P(
                                          work{2, 1, 40}, work{3, 32, 5}, work{2, 65, 3},
                                          work{5, 97, 1}, work{64, 1, 3}, work{4, 256, 1})),
     [](const auto& info) {
-      const work& what = std::get<1>(info.param);
-      return std::string(std::get<0>(info.param).name) + "_" + std::to_string(what.blocks) +
-             "_blocks_of_" + std::to_string(what.threads) + "_" + std::to_string(what.times) +
-             (what.times == 1 ? "_time" : "_times");
+      const work& job = std::get<1>(info.param);
+      return std::string(std::get<0>(info.param).name) + "_" + std::to_string(job.blocks) +
+             "_blocks_of_" + std::to_string(job.threads) + "_" + std::to_string(job.times) +
+             (job.times == 1 ? "_time" : "_times");
     });
 
 using EachStep = lab::testing::each_step<named_step>;

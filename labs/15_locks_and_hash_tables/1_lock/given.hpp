@@ -48,10 +48,10 @@ using kernel_of_lock = void (*)(lock_handle lock, tally* t, unsigned times);
 /// count(), with what makes a new lock free, and the kernels in the order of the steps.
 inline result host_part_of_count(void (*make_free)(device_buffer<int>& mutex),
                                  const std::array<kernel_of_lock, 3>& kernels, step version,
-                                 const work& what) {
-  require_at_most(cudaDevAttrMaxGridDimX, what.blocks, "blocks");
-  require_at_most(cudaDevAttrMaxThreadsPerBlock, what.threads, "threads in a block");
-  if (what.blocks == 0 || what.threads == 0) return {};  // such a launch would be an error
+                                 const work& job) {
+  require_at_most(cudaDevAttrMaxGridDimX, job.blocks, "blocks");
+  require_at_most(cudaDevAttrMaxThreadsPerBlock, job.threads, "threads in a block");
+  if (job.blocks == 0 || job.threads == 0) return {};  // such a launch would be an error
 
   const kernel_of_lock kernel = kernels.at(static_cast<std::size_t>(version));
   device_buffer<int> mutex(1);
@@ -59,7 +59,7 @@ inline result host_part_of_count(void (*make_free)(device_buffer<int>& mutex),
   const lock_handle lock{mutex.data()};
   device_buffer<tally> device_tally(1);
   const float kernel_ms = time_kernel(
-      [&] { kernel<<<what.blocks, what.threads>>>(lock, device_tally.data(), what.times); },
+      [&] { kernel<<<job.blocks, job.threads>>>(lock, device_tally.data(), job.times); },
       [&] { CUDA_CHECK(cudaMemset(device_tally.data(), 0, sizeof(tally))); });
 
   const tally counted = device_tally.to_vector().front();  // waits until the kernel is done

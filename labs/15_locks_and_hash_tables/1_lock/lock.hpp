@@ -43,6 +43,6 @@ struct result {
 /// plain number.
 ///
 /// From: J. Sanders, E. Kandrot, CUDA by Example, A.1.1.
-result count(step version, const work& what);
+result count(step version, const work& job);
 
 }  // namespace lab::lock

@@ -48,8 +48,8 @@ void insert_all(table& t, std::span<const std::uint32_t> keys,
 
 }  // namespace
 
-std::optional<std::uint32_t> find(const table& where, std::uint32_t key) {
-  refuse_if(where.heads.empty(), "hash_table_cpu: this table has no buckets");
+std::optional<std::uint32_t> find(const table& t, std::uint32_t key) {
+  refuse_if(t.heads.empty(), "hash_table_cpu: this table has no buckets");
   // TODO(5): walk along the one chain in which the key can be.
   throw not_written("find", 5);
 }

@@ -49,6 +49,6 @@ result build(std::span<const std::uint32_t> keys, std::span<const std::uint32_t>
 
 /// The value of the first entry with this key in its chain: of the one inserted last. Nothing if
 /// there is none. Looks at the entries of one bucket only.
-std::optional<std::uint32_t> find(const table& where, std::uint32_t key);
+std::optional<std::uint32_t> find(const table& t, std::uint32_t key);
 
 }  // namespace lab::hash_table_cpu

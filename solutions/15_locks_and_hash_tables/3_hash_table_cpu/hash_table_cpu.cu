@@ -66,14 +66,13 @@ void insert_all(table& t, std::span<const std::uint32_t> keys,
 
 }  // namespace
 
-std::optional<std::uint32_t> find(const table& where, std::uint32_t key) {
-  refuse_if(where.heads.empty(), "hash_table_cpu: this table has no buckets");
+std::optional<std::uint32_t> find(const table& t, std::uint32_t key) {
+  refuse_if(t.heads.empty(), "hash_table_cpu: this table has no buckets");
   // TODO(5): walk along the one chain in which the key can be.
   // BEGIN SOLUTION
   // STUB: throw not_written("find", 5);
-  for (std::uint32_t i = where.heads[bucket_of(key, where.heads.size())]; i != kEnd;
-       i = where.pool[i].next)
-    if (where.pool[i].key == key) return where.pool[i].value;
+  for (std::uint32_t i = t.heads[bucket_of(key, t.heads.size())]; i != kEnd; i = t.pool[i].next)
+    if (t.pool[i].key == key) return t.pool[i].value;
   return std::nullopt;
   // END SOLUTION
 }

@@ -74,9 +74,9 @@ __global__ void with_atomic_ref(lock_handle lock, tally* t, unsigned times) {
 
 }  // namespace
 
-result count(step version, const work& what) {
+result count(step version, const work& job) {
   return host_part_of_count(make_free, {one_per_block, lanes_in_turn, with_atomic_ref}, version,
-                            what);
+                            job);
 }
 
 }  // namespace lab::lock

@@ -63,16 +63,16 @@ __global__ void every_thread(unsigned times) {
 
 }  // namespace
 
-result count(step version, const work& what) {
-  require_at_most(cudaDevAttrMaxGridDimX, what.blocks, "blocks");
-  require_at_most(cudaDevAttrMaxThreadsPerBlock, what.threads, "threads in a block");
-  if (what.blocks == 0 || what.threads == 0) return {};
+result count(step version, const work& job) {
+  require_at_most(cudaDevAttrMaxGridDimX, job.blocks, "blocks");
+  require_at_most(cudaDevAttrMaxThreadsPerBlock, job.threads, "threads in a block");
+  if (job.blocks == 0 || job.threads == 0) return {};
   constexpr void (*kKernels[])(unsigned) = {one_per_block, every_thread<step::lanes_in_turn>,
                                             every_thread<step::atomic_ref>};
   const auto kernel = kKernels[static_cast<std::size_t>(version)];
   tally t{};
   const unsigned long long nobody = 0;
-  const float ms = time_kernel([&] { kernel<<<what.blocks, what.threads>>>(what.times); },
+  const float ms = time_kernel([&] { kernel<<<job.blocks, job.threads>>>(job.times); },
                                [&] {
                                  CUDA_CHECK(cudaMemcpyToSymbol(counted, &t, sizeof t));
                                  CUDA_CHECK(cudaMemcpyToSymbol(holder, &nobody, sizeof nobody));

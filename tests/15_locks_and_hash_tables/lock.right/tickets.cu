@@ -77,15 +77,15 @@ __global__ void lanes_in_turn(door* d, unsigned times) {
 
 }  // namespace
 
-result count(step version, const work& what) {
-  require_at_most(cudaDevAttrMaxGridDimX, what.blocks, "blocks");
-  require_at_most(cudaDevAttrMaxThreadsPerBlock, what.threads, "threads in a block");
-  if (what.blocks == 0 || what.threads == 0) return {};
+result count(step version, const work& job) {
+  require_at_most(cudaDevAttrMaxGridDimX, job.blocks, "blocks");
+  require_at_most(cudaDevAttrMaxThreadsPerBlock, job.threads, "threads in a block");
+  if (job.blocks == 0 || job.threads == 0) return {};
   device_buffer<door> d(1);
   auto* kernel = one_per_block;
   if (version == step::lanes_in_turn) kernel = lanes_in_turn<by_fences>;
   if (version == step::atomic_ref) kernel = lanes_in_turn<by_orders>;
-  const float ms = time_kernel([&] { kernel<<<what.blocks, what.threads>>>(d.data(), what.times); },
+  const float ms = time_kernel([&] { kernel<<<job.blocks, job.threads>>>(d.data(), job.times); },
                                [&] { CUDA_CHECK(cudaMemset(d.data(), 0, sizeof(door))); });
   const tally t = d.to_vector()[0].t;
   return {t.count, t.entries, ms};
