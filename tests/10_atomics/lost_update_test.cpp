@@ -155,7 +155,7 @@ TEST_P(ReplayOf, RandomTurnsIsAsScheduled) {
 TEST(Replay, CountsEveryThreadWhereAllTakeTurns) {
   std::vector<turn> turns;
   for (unsigned thread = kMostThreads; thread-- > 0;)
-    for (const operation what : {kRead, kAdd, kWrite}) turns.push_back({thread, what});
+    for (const operation op : {kRead, kAdd, kWrite}) turns.push_back({thread, op});
   const auto moments = replay(turns, kMostThreads, 100);
   ASSERT_EQ(moments.size(), turns.size());
   EXPECT_EQ(moments.back().x, 100 + static_cast<int>(kMostThreads));

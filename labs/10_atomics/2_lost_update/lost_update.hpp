@@ -22,7 +22,7 @@ enum class operation {
 /// Who is next, and what it does.
 struct turn {
   unsigned thread = 0;
-  operation what = operation::read;
+  operation op = operation::read;
 };
 
 /// What there is when a turn is over.

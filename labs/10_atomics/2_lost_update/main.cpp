@@ -35,8 +35,8 @@ const std::vector<turn> kInterleaved = {{0, kRead}, {1, kRead},  {0, kAdd},
 
 std::string sentence(const turn& now, const moment& after) {
   const std::string name(1, static_cast<char>('A' + now.thread));
-  if (now.what == kRead) return name + " reads " + std::to_string(after.own);
-  if (now.what == kAdd) return name + " adds 1 and has " + std::to_string(after.own);
+  if (now.op == kRead) return name + " reads " + std::to_string(after.own);
+  if (now.op == kAdd) return name + " adds 1 and has " + std::to_string(after.own);
   return name + " writes " + std::to_string(after.own);
 }
 

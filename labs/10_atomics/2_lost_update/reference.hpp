@@ -21,11 +21,11 @@ inline std::vector<moment> reference(std::span<const turn> schedule, unsigned th
   std::int32_t x = start;
   for (const turn& now : schedule) {
     std::int32_t& mine = own[now.thread];
-    if (now.what == operation::read) mine = x;
+    if (now.op == operation::read) mine = x;
     // In unsigned, where it is no mistake to go beyond the largest number.
-    if (now.what == operation::add)
+    if (now.op == operation::add)
       mine = static_cast<std::int32_t>(static_cast<std::uint32_t>(mine) + 1U);
-    if (now.what == operation::write) x = mine;
+    if (now.op == operation::write) x = mine;
     moments.push_back({x, mine});
   }
   return moments;

@@ -27,9 +27,9 @@ __global__ void replay_turns(const turn* schedule, std::size_t turns, int* x, mo
   unsigned own = 0;  // unsigned: the largest number may be added to
   for (std::size_t k = 0; k < turns; ++k) {
     if (schedule[k].thread == threadIdx.x) {
-      if (schedule[k].what == operation::read) own = static_cast<unsigned>(*x);
-      if (schedule[k].what == operation::add) own += 1;
-      if (schedule[k].what == operation::write) *x = static_cast<int>(own);
+      if (schedule[k].op == operation::read) own = static_cast<unsigned>(*x);
+      if (schedule[k].op == operation::add) own += 1;
+      if (schedule[k].op == operation::write) *x = static_cast<int>(own);
       moments[k] = {*x, static_cast<int>(own)};
     }
     __syncthreads();  // the turn is over; outside the if: all threads arrive
