@@ -44,11 +44,11 @@ constexpr named_step kSteps[] = {
     {step::hillis_steele, "hillis_steele"}, {step::blelloch, "blelloch"}, {step::warps, "warps"}};
 constexpr kind kKinds[] = {kind::inclusive, kind::exclusive};
 
-::testing::AssertionResult is_scanned(step version, kind what, const vector& values,
+::testing::AssertionResult is_scanned(step version, kind mode, const vector& values,
                                       std::size_t row_length, unsigned threads) {
-  auto result = lab::compare_exact(scan(version, what, values, row_length, threads).values,
-                                   reference_scan(what, values, row_length));
-  result.message += std::string(what == kind::inclusive ? " (inclusive" : " (exclusive") +
+  auto result = lab::compare_exact(scan(version, mode, values, row_length, threads).values,
+                                   reference_scan(mode, values, row_length));
+  result.message += std::string(mode == kind::inclusive ? " (inclusive" : " (exclusive") +
                     ", rows of " + std::to_string(row_length) + ", blocks of " +
                     std::to_string(threads) + ")";
   return matches(result);
@@ -115,9 +115,9 @@ TEST_P(Rows, OfAnyLengthAreScanned) {
         std::size_t{threads}, std::size_t{threads} + 1, 2 * std::size_t{threads} - 1,
         2 * std::size_t{threads}, 2 * std::size_t{threads} + 1, 3 * std::size_t{threads} + 7,
         std::size_t{1021}})
-    for (const kind what : kKinds)
+    for (const kind mode : kKinds)
       ASSERT_TRUE(
-          is_scanned(version.value, what, random_words(3 * length, length), length, threads));
+          is_scanned(version.value, mode, random_words(3 * length, length), length, threads));
 }
 
 TEST_P(Rows, CountTheirElements) {
@@ -137,8 +137,8 @@ TEST_P(Rows, KnowWhereEachElementBelongs) {
   for (std::size_t at = 0; at<length; at += threads> 64 ? 37 : 1) {
     vector values(length);
     values[at] = 1;
-    for (const kind what : kKinds)
-      ASSERT_TRUE(is_scanned(version.value, what, values, length, threads)) << "1 at " << at;
+    for (const kind mode : kKinds)
+      ASSERT_TRUE(is_scanned(version.value, mode, values, length, threads)) << "1 at " << at;
   }
 }
 
@@ -149,23 +149,23 @@ INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps), lab::test
 
 TEST_P(EachStep, TakesBlocksOf256ThreadsUnlessToldOtherwise) {
   const vector values = random_words(2 * 999, 5);
-  for (const kind what : kKinds)
-    EXPECT_TRUE(matches(lab::compare_exact(scan(version(), what, values, 999).values,
-                                           reference_scan(what, values, 999))));
+  for (const kind mode : kKinds)
+    EXPECT_TRUE(matches(lab::compare_exact(scan(version(), mode, values, 999).values,
+                                           reference_scan(mode, values, 999))));
 }
 
 TEST_P(EachStep, ScansLongAndManyRows) {
-  for (const kind what : kKinds) {
-    EXPECT_TRUE(is_scanned(version(), what, random_words(20'011, 1), 20'011, 256)) << "one row";
-    EXPECT_TRUE(is_scanned(version(), what, random_words(700 * 5, 2), 5, 64)) << "700 rows";
-    EXPECT_TRUE(is_scanned(version(), what, random_words(300, 3), 1, 32)) << "rows of one element";
+  for (const kind mode : kKinds) {
+    EXPECT_TRUE(is_scanned(version(), mode, random_words(20'011, 1), 20'011, 256)) << "one row";
+    EXPECT_TRUE(is_scanned(version(), mode, random_words(700 * 5, 2), 5, 64)) << "700 rows";
+    EXPECT_TRUE(is_scanned(version(), mode, random_words(300, 3), 1, 32)) << "rows of one element";
   }
 }
 
 TEST_P(EachStep, HasNothingToScanWithoutValues) {
-  for (const kind what : kKinds)
+  for (const kind mode : kKinds)
     for (const std::size_t length : {0, 1, 100})
-      EXPECT_TRUE(scan(version(), what, {}, length).values.empty());
+      EXPECT_TRUE(scan(version(), mode, {}, length).values.empty());
 }
 
 TEST_P(EachStep, RefusesWhatIsNoWholeNumberOfRows) {

@@ -74,7 +74,7 @@ __device__ scanned scan_block(unsigned* sums, unsigned mine) {
 // --- rows of any length: a tile after the other --------------------------------------------------
 
 template <step kStep>
-__global__ void scan_rows(const unsigned* values, unsigned* out, std::size_t length, kind what) {
+__global__ void scan_rows(const unsigned* values, unsigned* out, std::size_t length, kind mode) {
   __shared__ unsigned sums[kMostThreads];
   const std::size_t row = blockIdx.x * length;  // where this block's row begins
 
@@ -86,7 +86,7 @@ __global__ void scan_rows(const unsigned* values, unsigned* out, std::size_t len
 }
 
 void launch(step version, unsigned rows, unsigned threads, const unsigned* values, unsigned* out,
-            std::size_t length, kind what) {
+            std::size_t length, kind mode) {
   switch (version) {
     // Replace a throw by the launch when the step is written.
     case step::hillis_steele:
@@ -105,14 +105,14 @@ void launch(step version, unsigned rows, unsigned threads, const unsigned* value
 
 // --- given: the host's part ----------------------------------------------------------------------
 
-result scan(step version, kind what, std::span<const std::uint32_t> values, std::size_t row_length,
+result scan(step version, kind mode, std::span<const std::uint32_t> values, std::size_t row_length,
             unsigned threads) {
   const unsigned rows = rows_of(values.size(), row_length, threads);
   if (rows == 0) return {};
   const device_buffer device_values(values);
   device_buffer<unsigned> out(values.size());
   const float kernel_ms = time_kernel(
-      [&] { launch(version, rows, threads, device_values.data(), out.data(), row_length, what); });
+      [&] { launch(version, rows, threads, device_values.data(), out.data(), row_length, mode); });
   return {out.to_vector(), kernel_ms};
 }
 

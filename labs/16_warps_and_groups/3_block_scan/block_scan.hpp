@@ -56,7 +56,7 @@ struct result {
 /// and Their Applications, 1990; both for CUDA in M. Harris, S. Sengupta, J. D. Owens, Parallel
 /// Prefix Sum (Scan) with CUDA, GPU Gems 3, chapter 39, 2007; the step warps from S. Sengupta,
 /// M. Harris, M. Garland, Efficient Parallel Scan Algorithms for GPUs, 2008.
-result scan(step version, kind what, std::span<const std::uint32_t> values, std::size_t row_length,
+result scan(step version, kind mode, std::span<const std::uint32_t> values, std::size_t row_length,
             unsigned threads = 256);
 
 }  // namespace lab::block_scan

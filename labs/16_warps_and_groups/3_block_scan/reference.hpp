@@ -15,13 +15,13 @@
 namespace lab::block_scan {
 
 /// `values` is a whole number of rows.
-inline std::vector<std::uint32_t> reference_scan(kind what, std::span<const std::uint32_t> values,
+inline std::vector<std::uint32_t> reference_scan(kind mode, std::span<const std::uint32_t> values,
                                                  std::size_t row_length) {
   std::vector<std::uint32_t> scanned(values.size());
   for (std::size_t begin = 0; begin < values.size(); begin += row_length) {
     const auto row = values.subspan(begin, row_length);
     const auto out = scanned.begin() + static_cast<std::ptrdiff_t>(begin);
-    if (what == kind::inclusive)
+    if (mode == kind::inclusive)
       std::inclusive_scan(row.begin(), row.end(), out);
     else
       std::exclusive_scan(row.begin(), row.end(), out, std::uint32_t{0});

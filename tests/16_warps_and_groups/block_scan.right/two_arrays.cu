@@ -100,7 +100,7 @@ __device__ scanned scan_block(unsigned* sums, unsigned mine) {
 // --- rows of any length: a tile after the other --------------------------------------------------
 
 template <step kStep>
-__global__ void scan_rows(const unsigned* values, unsigned* out, std::size_t length, kind what) {
+__global__ void scan_rows(const unsigned* values, unsigned* out, std::size_t length, kind mode) {
   __shared__ unsigned sums[kMostThreads];
   const std::size_t row = blockIdx.x * length;  // where this block's row begins
 
@@ -109,23 +109,23 @@ __global__ void scan_rows(const unsigned* values, unsigned* out, std::size_t len
     const std::size_t i = begin + threadIdx.x;
     const unsigned mine = i < length ? values[row + i] : 0;
     const scanned tile = scan_block<kStep>(sums, mine);
-    if (i < length) out[row + i] = carry + tile.sum - (what == kind::exclusive ? mine : 0);
+    if (i < length) out[row + i] = carry + tile.sum - (mode == kind::exclusive ? mine : 0);
     carry += tile.total;
     __syncthreads();
   }
 }
 
 void launch(step version, unsigned rows, unsigned threads, const unsigned* values, unsigned* out,
-            std::size_t length, kind what) {
+            std::size_t length, kind mode) {
   switch (version) {
     case step::hillis_steele:
-      scan_rows<step::hillis_steele><<<rows, threads>>>(values, out, length, what);
+      scan_rows<step::hillis_steele><<<rows, threads>>>(values, out, length, mode);
       break;
     case step::blelloch:
-      scan_rows<step::blelloch><<<rows, threads>>>(values, out, length, what);
+      scan_rows<step::blelloch><<<rows, threads>>>(values, out, length, mode);
       break;
     case step::warps:
-      scan_rows<step::warps><<<rows, threads>>>(values, out, length, what);
+      scan_rows<step::warps><<<rows, threads>>>(values, out, length, mode);
       break;
   }
 }
@@ -134,14 +134,14 @@ void launch(step version, unsigned rows, unsigned threads, const unsigned* value
 
 // --- given: the host's part ----------------------------------------------------------------------
 
-result scan(step version, kind what, std::span<const std::uint32_t> values, std::size_t row_length,
+result scan(step version, kind mode, std::span<const std::uint32_t> values, std::size_t row_length,
             unsigned threads) {
   const unsigned rows = rows_of(values.size(), row_length, threads);
   if (rows == 0) return {};
   const device_buffer device_values(values);
   device_buffer<unsigned> out(values.size());
   const float kernel_ms = time_kernel(
-      [&] { launch(version, rows, threads, device_values.data(), out.data(), row_length, what); });
+      [&] { launch(version, rows, threads, device_values.data(), out.data(), row_length, mode); });
   return {out.to_vector(), kernel_ms};
 }
 

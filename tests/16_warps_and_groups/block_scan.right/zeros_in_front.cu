@@ -65,7 +65,7 @@ __device__ unsigned by_warps(unsigned* sums, unsigned mine) {
 }
 
 template <step kStep>
-__global__ void scan_rows(const unsigned* values, unsigned* out, std::size_t length, kind what) {
+__global__ void scan_rows(const unsigned* values, unsigned* out, std::size_t length, kind mode) {
   __shared__ unsigned sums[2 * kMostThreads];
   __shared__ unsigned of_tile;
   unsigned carry = 0;
@@ -77,7 +77,7 @@ __global__ void scan_rows(const unsigned* values, unsigned* out, std::size_t len
     if constexpr (kStep == step::blelloch) sum = by_blelloch(sums, mine);
     if constexpr (kStep == step::warps) sum = by_warps(sums, mine);
     if (i < length)
-      out[blockIdx.x * length + i] = carry + (what == kind::exclusive ? sum - mine : sum);
+      out[blockIdx.x * length + i] = carry + (mode == kind::exclusive ? sum - mine : sum);
     if (threadIdx.x + 1 == blockDim.x) of_tile = sum;
     __syncthreads();
     carry += of_tile;
@@ -87,7 +87,7 @@ __global__ void scan_rows(const unsigned* values, unsigned* out, std::size_t len
 
 }  // namespace
 
-result scan(step version, kind what, std::span<const std::uint32_t> values, std::size_t row_length,
+result scan(step version, kind mode, std::span<const std::uint32_t> values, std::size_t row_length,
             unsigned threads) {
   const unsigned rows = rows_of(values.size(), row_length, threads);
   result done;
@@ -97,7 +97,7 @@ result scan(step version, kind what, std::span<const std::uint32_t> values, std:
   if (version == step::warps) kernel = scan_rows<step::warps>;
   device_buffer<unsigned> memory(values);  // the results take the place of the values
   done.kernel_ms = time_kernel(
-      [&] { kernel<<<rows, threads>>>(memory.data(), memory.data(), row_length, what); },
+      [&] { kernel<<<rows, threads>>>(memory.data(), memory.data(), row_length, mode); },
       [&] { memory.copy_from(values); });
   done.values = memory.to_vector();
   return done;
