@@ -47,15 +47,15 @@ REQUIRED_WORK(AKernelThatReadsTextures) {
   const vector a = whole_numbers(20'011, 1, -9, 14), b = whole_numbers(20'011, 2, -4, 5);
   const std::string array = "cudaMallocArray|cudaMalloc3DArray";
   for (const auto& [version, name] : kSteps) {
-    lab::testing::required what{.threads = 1024,
-                                .blocks = 4,
-                                .sent = 2 * bytes_of(a),
-                                .calls = {"cudaCreateTextureObject"},
-                                .writes = sizeof(float),
-                                .reads_at_most = bytes_of(a) / 2};
-    (version == step::linear_linear ? what.not_called : what.calls).push_back(array);
+    lab::testing::required expected{.threads = 1024,
+                                    .blocks = 4,
+                                    .sent = 2 * bytes_of(a),
+                                    .calls = {"cudaCreateTextureObject"},
+                                    .writes = sizeof(float),
+                                    .reads_at_most = bytes_of(a) / 2};
+    (version == step::linear_linear ? expected.not_called : expected.calls).push_back(array);
     EXPECT_TRUE(
-        as_required(work_of([&, version = version] { return is_exact(version, a, b); }), what))
+        as_required(work_of([&, version = version] { return is_exact(version, a, b); }), expected))
         << name;
     EXPECT_TRUE(at_other_sizes([version = version](std::size_t n) {
       return is_exact(version, whole_numbers(n, 1, 1, 4), whole_numbers(n, 2, 1, 4));

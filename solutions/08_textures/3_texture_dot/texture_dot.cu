@@ -30,14 +30,14 @@ struct in_linear {
     // TODO(1): as in 08.1: linear memory of floats.
     // BEGIN SOLUTION
     // STUB: throw not_written("textures over linear memory", 1);
-    cudaResourceDesc what = {};
-    what.resType = cudaResourceTypeLinear;
-    what.res.linear.devPtr = const_cast<float*>(memory.data());  // a texture does not write
-    what.res.linear.sizeInBytes = memory.size_bytes();
-    what.res.linear.desc = cudaCreateChannelDesc<float>();
+    cudaResourceDesc resource = {};
+    resource.resType = cudaResourceTypeLinear;
+    resource.res.linear.devPtr = const_cast<float*>(memory.data());  // a texture does not write
+    resource.res.linear.sizeInBytes = memory.size_bytes();
+    resource.res.linear.desc = cudaCreateChannelDesc<float>();
     cudaTextureDesc description = {};
     description.readMode = cudaReadModeElementType;
-    return texture_view(what, description);
+    return texture_view(resource, description);
     // END SOLUTION
   }
 
@@ -76,16 +76,16 @@ struct in_array {
     // TODO(4): as in 08.1: an array; places counted in texels, no mixing, floats as floats.
     // BEGIN SOLUTION
     // STUB: throw not_written("textures over arrays", 4);
-    cudaResourceDesc what = {};
-    what.resType = cudaResourceTypeArray;
-    what.res.array.array = array.get();
+    cudaResourceDesc resource = {};
+    resource.resType = cudaResourceTypeArray;
+    resource.res.array.array = array.get();
     cudaTextureDesc description = {};
     description.addressMode[0] = cudaAddressModeClamp;
     description.addressMode[1] = cudaAddressModeClamp;
     description.filterMode = cudaFilterModePoint;
     description.readMode = cudaReadModeElementType;
     description.normalizedCoords = 0;
-    return texture_view(what, description);
+    return texture_view(resource, description);
     // END SOLUTION
   }
 
