@@ -117,8 +117,8 @@ std::set<std::string> ranges_with(const lab::testing::recorded_work& done,
   return {all.begin(), all.end()};
 }
 /// The ranges of the first and of the last of these calls.
-std::pair<std::string, std::string> where(const lab::testing::recorded_work& done,
-                                          const std::string& call) {
+std::pair<std::string, std::string> first_and_last_range(const lab::testing::recorded_work& done,
+                                                         const std::string& call) {
   const strings all = positions_of(done, call);
   if (all.empty()) return {"nowhere", "nowhere"};
   return {all.front(), all.back()};
@@ -142,7 +142,7 @@ REQUIRED_WORK(RangesAroundTheCallsAndNamesForTheStreams) {
       const std::size_t turns = version == step::one_stream ? p.turns_of_one : p.turns_of_two;
       EXPECT_EQ(ranges_of(done), expected_ranges(turns)) << name << ": its ranges";
       const auto expect_in = [&, name = name](const char* call, const std::string& range) {
-        const auto [first, last] = where(done, call);
+        const auto [first, last] = first_and_last_range(done, call);
         EXPECT_EQ(first, range) << name << ": the first " << call;
         EXPECT_EQ(last, range) << name << ": the last " << call;
       };
@@ -153,14 +153,16 @@ REQUIRED_WORK(RangesAroundTheCallsAndNamesForTheStreams) {
       expect_in("cudaEventRecord", "/process/queue");
       const std::string last = "/process/queue/chunks " + std::to_string(turns - 1);
       for (const char* call : {"cudaMemcpyAsync", "cudaLaunchKernel"}) {
-        EXPECT_EQ(where(done, call).first, "/process/queue/chunks 0") << name << ": " << call;
-        EXPECT_EQ(where(done, call).second, last) << name << ": " << call;
+        EXPECT_EQ(first_and_last_range(done, call).first, "/process/queue/chunks 0")
+            << name << ": " << call;
+        EXPECT_EQ(first_and_last_range(done, call).second, last) << name << ": " << call;
       }
       const std::set<std::string> waits = ranges_with(done, "cudaStreamSynchronize");
       EXPECT_TRUE(waits.contains("/process/wait")) << name << ": nothing waits in its range";
       for (const std::string& range : waits)
         EXPECT_FALSE(range.starts_with("/process/queue")) << name << ": the queue waits";
-      EXPECT_EQ(where(done, "cudaEventElapsedTime").second, "/process/fetch") << name;
+      EXPECT_EQ(first_and_last_range(done, "cudaEventElapsedTime").second, "/process/fetch")
+          << name;
 
       // The names are those of the streams that were used, in this order.
       std::vector<std::uint64_t> used;

@@ -63,9 +63,9 @@ inline void require_measurements(std::span<const measurement> kernels) {
     require_work(each.done);
     refuse_if(!(each.ms > 0 && std::isfinite(each.ms)), "roofline: ", each.ms, " ms are no time");
   }
-  const auto has = [&](double work::*what) {
+  const auto has = [&](double work::*member) {
     return std::any_of(kernels.begin(), kernels.end(),
-                       [what](const measurement& each) { return each.done.*what > 0; });
+                       [member](const measurement& each) { return each.done.*member > 0; });
   };
   refuse_if(!has(&work::operations), "roofline: no kernel with operations was measured");
   refuse_if(!has(&work::bytes), "roofline: no kernel that moves bytes was measured");

@@ -30,8 +30,8 @@ inline std::vector<counted_kernel> read_rows(const std::string& path) {
   std::string line;
   for (std::size_t number = 1; std::getline(file, line); ++number) {
     if (!line.empty() && line.back() == '\r') line.pop_back();
-    const auto refuse = [&](const std::string& what) {
-      throw invalid_input("--rows: line " + std::to_string(number) + " of " + path + " " + what);
+    const auto refuse = [&](const std::string& reason) {
+      throw invalid_input("--rows: line " + std::to_string(number) + " of " + path + " " + reason);
     };
     if (number == 1) {
       if (line != "name,operations,bytes,ms") refuse("must be \"name,operations,bytes,ms\"");

@@ -112,8 +112,8 @@ inline void require_question(unsigned threads, std::size_t dynamic_shared) {
                   "bytes of shared memory");
 }
 
-inline void require_positive(const char* what, double value) {
-  refuse_if(!(value > 0 && std::isfinite(value)), "latency_hiding: ", what, " of ", value,
+inline void require_positive(const char* name, double value) {
+  refuse_if(!(value > 0 && std::isfinite(value)), "latency_hiding: ", name, " of ", value,
             "; it must be positive");
 }
 

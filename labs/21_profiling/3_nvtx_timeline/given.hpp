@@ -119,7 +119,7 @@ inline void require_intervals(std::span<const interval> intervals) {
 /// The first begin and the last end of intervals, of which there is at least one.
 inline std::pair<std::int64_t, std::int64_t> ends_of(std::span<const interval> intervals) {
   std::pair ends(intervals[0].begin_ns, intervals[0].end_ns);
-  for (const auto& [what, begin, end] : intervals)
+  for (const auto& [kind, begin, end] : intervals)
     ends = {std::min(ends.first, begin), std::max(ends.second, end)};
   return ends;
 }

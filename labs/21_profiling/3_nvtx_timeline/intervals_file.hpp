@@ -56,8 +56,8 @@ inline std::string_view value_of(std::string_view line, const std::string& name)
 }
 
 /// From begin and length, in nanoseconds.
-inline interval interval_of(activity what, double begin, double length) {
-  return {what, std::llround(begin), std::llround(begin + length)};
+inline interval interval_of(activity kind, double begin, double length) {
+  return {kind, std::llround(begin), std::llround(begin + length)};
 }
 
 /// A line of the CPU device's trace.
@@ -107,12 +107,12 @@ inline std::vector<interval> read_intervals(const std::string& path) {
     if (!begin || !length)
       throw invalid_input("--intervals: " + path + " has \"" + line.substr(0, 60) +
                           "\" where times belong");
-    const std::string& what = cells[name];
-    if (what.find("Host-to-Device") != std::string::npos)
+    const std::string& operation = cells[name];
+    if (operation.find("Host-to-Device") != std::string::npos)
       found.push_back(detail::interval_of(activity::copy_to_device, *begin, *length));
-    else if (what.find("Device-to-Host") != std::string::npos)
+    else if (operation.find("Device-to-Host") != std::string::npos)
       found.push_back(detail::interval_of(activity::copy_to_host, *begin, *length));
-    else if (!what.starts_with("[CUDA"))  // [CUDA memset] and the like
+    else if (!operation.starts_with("[CUDA"))  // [CUDA memset] and the like
       found.push_back(detail::interval_of(activity::kernel, *begin, *length));
   }
   if (names.empty() && !is_trace)

@@ -29,12 +29,12 @@ using lab::nvtx_timeline::utilization;
 void print_utilization(const std::vector<interval>& intervals) {
   const utilization u = lab::nvtx_timeline::measure(intervals);
   std::size_t kernels = 0;
-  for (const interval& each : intervals) kernels += each.what == activity::kernel;
+  for (const interval& each : intervals) kernels += each.kind == activity::kernel;
   std::printf("%zu copies and %zu kernels\n", intervals.size() - kernels, kernels);
   lab::table out({"time in which", "us", "of the span, %"});
-  const auto add = [&](const char* what, std::int64_t ns) {
+  const auto add = [&](const char* label, std::int64_t ns) {
     const auto part = static_cast<double>(ns);
-    out.add({what, part / 1e3, u.span > 0 ? 100 * part / static_cast<double>(u.span) : 0.0});
+    out.add({label, part / 1e3, u.span > 0 ? 100 * part / static_cast<double>(u.span) : 0.0});
   };
   add("anything is seen (the span)", u.span);
   add("a copy runs", u.copying);

@@ -62,7 +62,7 @@ enum class activity { copy_to_device, kernel, copy_to_host };
 
 /// Something that a device did, from begin_ns up to, but not including, end_ns.
 struct interval {
-  activity what = activity::kernel;
+  activity kind = activity::kernel;
   std::int64_t begin_ns = 0;
   std::int64_t end_ns = 0;
 };

@@ -29,9 +29,9 @@ inline utilization reference_measure(std::span<const interval> intervals) {
   u.span = last - first;
   std::int64_t idle_now = 0;
   for (std::int64_t now = first; now < last; ++now) {
-    const auto runs = [&](activity what) {
+    const auto runs = [&](activity kind) {
       return std::any_of(intervals.begin(), intervals.end(), [&](const interval& each) {
-        return each.what == what && each.begin_ns <= now && now < each.end_ns;
+        return each.kind == kind && each.begin_ns <= now && now < each.end_ns;
       });
     };
     const bool up = runs(activity::copy_to_device), down = runs(activity::copy_to_host),

@@ -93,10 +93,10 @@ std::vector<change> changes_of(std::span<const interval> intervals) {
   // TODO(4): one more of its kind at the begin, one fewer at the end. Then sort them by time.
   // BEGIN SOLUTION
   // STUB: throw not_written("the changes", 4);
-  for (const auto& [what, begin, end] : intervals) {
+  for (const auto& [kind, begin, end] : intervals) {
     if (begin == end) continue;
-    const int up = what == activity::copy_to_device, down = what == activity::copy_to_host,
-              kernel = what == activity::kernel;
+    const int up = kind == activity::copy_to_device, down = kind == activity::copy_to_host,
+              kernel = kind == activity::kernel;
     changes.push_back({begin, up, down, kernel});
     changes.push_back({end, -up, -down, -kernel});
   }

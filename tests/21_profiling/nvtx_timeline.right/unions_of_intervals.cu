@@ -61,8 +61,8 @@ std::vector<change> changes_of(std::span<const interval> intervals) {
   for (const interval& each : intervals) {
     if (each.begin_ns == each.end_ns) continue;
     change c{each.begin_ns};
-    (each.what == activity::kernel           ? c.kernels
-     : each.what == activity::copy_to_device ? c.to_device
+    (each.kind == activity::kernel           ? c.kernels
+     : each.kind == activity::copy_to_device ? c.to_device
                                              : c.to_host) = 1;
     changes.push_back(c);
     changes.push_back({each.end_ns, -c.to_device, -c.to_host, -c.kernels});
