@@ -36,8 +36,8 @@ std::string dimensions(const std::array<int, 3>& most) {
          std::to_string(most[2]);
 }
 
-void row(const char* what, const std::string& value, const char* meaning) {
-  std::printf("    %-26s %-27s %s\n", what, value.c_str(), meaning);
+void row(const char* property, const std::string& value, const char* meaning) {
+  std::printf("    %-26s %-27s %s\n", property, value.c_str(), meaning);
 }
 
 const char* compute_mode(int mode) {

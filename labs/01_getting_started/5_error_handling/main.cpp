@@ -39,16 +39,16 @@ std::string location_of(const failure& of) {
 /// should, and whether the device is lost.
 bool show(const named_mistake& one, bool should_be_lost) {
   std::printf("%s\n", one.name);
-  const auto what = lab::error_handling::provoke(one.value);
+  const auto error = lab::error_handling::provoke(one.value);
   const bool lost = lab::error_handling::is_lost();
-  if (what) {
-    std::printf("    %s: %s\n", location_of(*what).c_str(), what->call.c_str());
-    std::printf("    %s (%s)\n", what->name.c_str(), what->text.c_str());
+  if (error) {
+    std::printf("    %s: %s\n", location_of(*error).c_str(), error->call.c_str());
+    std::printf("    %s (%s)\n", error->name.c_str(), error->text.c_str());
   } else {
     std::printf("    nothing was thrown\n");
   }
   std::printf("    %s\n", lost ? "sticky: every further call fails" : "the device can be used");
-  return what && lab::error_handling::is_named(one.value, what->name) && lost == should_be_lost;
+  return error && lab::error_handling::is_named(one.value, error->name) && lost == should_be_lost;
 }
 
 }  // namespace

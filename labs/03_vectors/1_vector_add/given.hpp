@@ -32,8 +32,8 @@ inline std::size_t device_limit(cudaDeviceAttr attribute) {
 }
 
 /// `needed` as a launch takes it; refuses more than the device can do.
-inline unsigned at_most(std::size_t limit, std::size_t needed, const std::string& what) {
-  refuse_if(needed > limit, "vector_add: ", needed, " ", what,
+inline unsigned at_most(std::size_t limit, std::size_t needed, const std::string& units) {
+  refuse_if(needed > limit, "vector_add: ", needed, " ", units,
             " are needed, and this device allows at most ", limit);
   return static_cast<unsigned>(needed);
 }

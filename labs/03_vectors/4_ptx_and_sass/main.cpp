@@ -22,8 +22,8 @@ using namespace lab::ptx_and_sass;
 
 enum class shown { nothing, ptx_add, ptx_saxpy, sass_add, sass_saxpy, own };
 
-void show(shown what) {
-  switch (what) {
+void show(shown listing) {
+  switch (listing) {
     case shown::nothing:
       break;
     case shown::ptx_add:
@@ -63,8 +63,8 @@ bool review(const std::function<std::vector<finding>()>& ask) {
   }
 }
 
-void print_counts(const char* what, const counts& c) {
-  std::printf("  %-20s %d loads, %d stores, %d additions, %d fused multiply-adds\n", what,
+void print_counts(const char* label, const counts& c) {
+  std::printf("  %-20s %d loads, %d stores, %d additions, %d fused multiply-adds\n", label,
               c.global_loads, c.global_stores, c.float_additions, c.float_fused);
 }
 
@@ -75,7 +75,7 @@ int main(int argc, char** argv) {
   std::size_t size = 1000;
   program.add_size("--size", size, "number of elements, to run the kernels once")
       .at_most((std::size_t{1} << 31) - 1024);
-  const auto& what = program.add_choice<shown>(
+  const auto& listing = program.add_choice<shown>(
       "--show",
       {{"nothing", shown::nothing, "only what your answers are worth"},
        {"ptx_add", shown::ptx_add, "the PTX of the addition"},
@@ -87,7 +87,7 @@ int main(int argc, char** argv) {
 
   return program.run(argc, argv, [&] {
     program.require_memory(4 * size * sizeof(float), 3 * size * sizeof(float));
-    show(what);
+    show(listing);
 
     const auto x = lab::random_floats(size, program.seed(), -1, 1);
     const auto y = lab::random_floats(size, program.seed() + 1, -1, 1);

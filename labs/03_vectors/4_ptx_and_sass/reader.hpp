@@ -19,8 +19,8 @@ struct instruction {
 };
 
 /// Is it this instruction, in any of its forms? `ld.global` is `ld.global.f32`, but not `ld.param`.
-inline bool is(const instruction& what, std::string_view name) {
-  const std::string_view opcode = what.opcode;
+inline bool is(const instruction& i, std::string_view name) {
+  const std::string_view opcode = i.opcode;
   return opcode.starts_with(name) && (opcode.size() == name.size() || opcode[name.size()] == '.');
 }
 

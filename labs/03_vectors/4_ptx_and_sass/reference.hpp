@@ -51,12 +51,14 @@ struct finding {
 };
 
 /// The questions, one by one, and whether an answer is what the listing says.
-inline std::vector<finding> compare_counts(const std::string& where, const counts& answer,
+inline std::vector<finding> compare_counts(const std::string& listing_name, const counts& answer,
                                            const counts& listing) {
-  return {{where + ": loads from global memory", answer.global_loads == listing.global_loads},
-          {where + ": stores to global memory", answer.global_stores == listing.global_stores},
-          {where + ": additions of floats", answer.float_additions == listing.float_additions},
-          {where + ": fused multiply-adds of floats", answer.float_fused == listing.float_fused}};
+  return {
+      {listing_name + ": loads from global memory", answer.global_loads == listing.global_loads},
+      {listing_name + ": stores to global memory", answer.global_stores == listing.global_stores},
+      {listing_name + ": additions of floats", answer.float_additions == listing.float_additions},
+      {listing_name + ": fused multiply-adds of floats",
+       answer.float_fused == listing.float_fused}};
 }
 inline std::vector<finding> compare_roles(const roles& answer, const roles& listing) {
   return {

@@ -91,9 +91,9 @@ std::string compare_layouts(const std::string& type, std::size_t columns, const 
   const double expected = predicted(sizeof(T), columns, columns);
   const measured packed = measure(layout::packed, table, columns, expected, with);
   const measured padded = measure(layout::padded, table, columns, 1, with);
-  for (const auto& [what, wrong] : {std::pair("packed", packed.wrong), {"padded", padded.wrong}})
+  for (const auto& [name, wrong] : {std::pair("packed", packed.wrong), {"padded", padded.wrong}})
     if (!wrong.empty())
-      return type + ", " + std::to_string(columns) + " columns, " + what + ": " + wrong;
+      return type + ", " + std::to_string(columns) + " columns, " + name + ": " + wrong;
   results.add({type, static_cast<std::int64_t>(columns), expected, packed.counted,
                static_cast<std::int64_t>(pitch), padded.counted, packed.ms, padded.ms,
                packed.ms / padded.ms});

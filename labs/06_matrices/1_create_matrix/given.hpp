@@ -21,8 +21,8 @@
 
 namespace lab::create_matrix {
 
-inline void require(std::size_t value, std::size_t most, const std::string& what) {
-  refuse_if(value == 0 || value > most, "create_matrix: ", value, " ", what,
+inline void require(std::size_t value, std::size_t most, const std::string& units) {
+  refuse_if(value == 0 || value > most, "create_matrix: ", value, " ", units,
             "; this device launches 1 to ", most);
 }
 

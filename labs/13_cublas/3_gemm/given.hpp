@@ -46,8 +46,8 @@ device_matrix<T> checked(const std::string& name, row_major m) {
   return out;
 }
 
-inline void require_same(std::size_t one, std::size_t other, const char* what) {
-  refuse_if(one != other, "gemm: ", what, " do not fit: ", one, " and ", other);
+inline void require_same(std::size_t one, std::size_t other, const char* dimensions) {
+  refuse_if(one != other, "gemm: ", dimensions, " do not fit: ", one, " and ", other);
 }
 
 }  // namespace lab::gemm

@@ -69,7 +69,7 @@ int main(int argc, char** argv) {
                 size.n, size.n, size.columns);
     if (result.singular) {
       std::printf("%s has a 0 on its diagonal, in row %zu: there is no X to be found\n",
-                  result.singular->where == lab::matrix_equation::factor::sum ? "A + C" : "C",
+                  result.singular->matrix == lab::matrix_equation::factor::sum ? "A + C" : "C",
                   result.singular->row);
       return program.verdict(chosen == data::singular && result.x.empty(),
                              "the zero is reported, and nothing is solved");

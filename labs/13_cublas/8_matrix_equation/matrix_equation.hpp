@@ -25,7 +25,7 @@ enum class factor { sum, c };  // A + C, and C
 
 /// A zero on a diagonal: that matrix has no inverse.
 struct zero {
-  factor where = factor::sum;
+  factor matrix = factor::sum;
   std::size_t row = 0;  ///< counted from 0
   friend bool operator==(const zero&, const zero&) = default;
 };

@@ -288,9 +288,9 @@ void launch_product(Kernel kernel, const whole_matrices& all, const split_matric
   kernel<<<static_cast<unsigned>(blocks), T::kThreads, kBytes>>>(all, in);
 }
 
-inline unsigned blocks_for(std::size_t n, std::size_t each, const char* what) {
+inline unsigned blocks_for(std::size_t n, std::size_t each, const char* units) {
   const std::size_t blocks = (n + each - 1) / each;
-  require_at_most(cudaDevAttrMaxGridDimX, blocks, what);
+  require_at_most(cudaDevAttrMaxGridDimX, blocks, units);
   return static_cast<unsigned>(blocks);
 }
 
