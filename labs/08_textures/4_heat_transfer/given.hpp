@@ -40,9 +40,9 @@ const dim3 kThreads(kTile, kTile);
 constexpr unsigned kAllLanes = 0xFFFFFFFF;  // of a warp: they all take part in a shuffle
 
 /// Enough blocks to cover the plate, where a block covers wide x high cells.
-inline dim3 blocks_of(int wide, int high, const task& what) {
-  return dim3(static_cast<unsigned>((what.width + wide - 1) / wide),
-              static_cast<unsigned>((what.height + high - 1) / high));
+inline dim3 blocks_of(int wide, int high, const task& plate) {
+  return dim3(static_cast<unsigned>((plate.width + wide - 1) / wide),
+              static_cast<unsigned>((plate.height + high - 1) / high));
 }
 
 inline void require_temperatures(const char* name, std::span<const float> cells,
@@ -57,8 +57,8 @@ inline void require_temperatures(const char* name, std::span<const float> cells,
                         ", which is no temperature from -1e30 to 1e30");
 }
 
-inline void require_good(const task& what) {
-  const auto [width, height, initial, heaters, steps] = what;
+inline void require_good(const task& plate) {
+  const auto [width, height, initial, heaters, steps] = plate;
   refuse_if(width < 1 || height < 1 || width > kLongestSide || height > kLongestSide,
             "heat_transfer: a plate of ", width, " x ", height,
             " cells cannot be; a side has 1 to ", kLongestSide);
@@ -69,11 +69,11 @@ inline void require_good(const task& what) {
 }
 
 /// The device's textures have limits of their own: asked for, never assumed.
-inline void require_texture_fits(step name, const task& what) {
+inline void require_texture_fits(step name, const task& plate) {
   std::string limit;
   if (name == step::texture_1d) {
     const std::size_t most = most_texels_in_linear_memory();
-    if (what.count() > most) limit = std::to_string(most) + " cells";
+    if (plate.count() > most) limit = std::to_string(most) + " cells";
   } else if (name == step::texture_2d) {
     int device = 0;
     CUDA_CHECK(cudaGetDevice(&device));
@@ -81,10 +81,10 @@ inline void require_texture_fits(step name, const task& what) {
     CUDA_CHECK(cudaGetDeviceProperties(&properties, device));
     const int* most = properties.maxTexture2DLinear;  // width and height, and a pitch in bytes
     const int widest = std::min(most[0], most[2] / static_cast<int>(sizeof(float)));
-    if (what.width > widest || what.height > most[1])
+    if (plate.width > widest || plate.height > most[1])
       limit = std::to_string(widest) + " x " + std::to_string(most[1]) + " cells";
   }
-  refuse_if(!limit.empty(), "heat_transfer: a plate of ", what.width, " x ", what.height,
+  refuse_if(!limit.empty(), "heat_transfer: a plate of ", plate.width, " x ", plate.height,
             " cells is too large for this texture, which has at most ", limit);
 }
 

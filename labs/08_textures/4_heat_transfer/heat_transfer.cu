@@ -38,7 +38,7 @@ __global__ void blend(int width, int height, const float* input, float* output) 
   // TODO(2): the new temperature of this thread's cell. A neighbour that is not there is the cell.
 }
 
-result simulate_global_memory(const task& what) {
+result simulate_global_memory(const task& plate) {
   // TODO(2): the memory, and what.steps times both kernels. kernel_ms is the time of all of them;
   //          neither the copies nor the allocations belong to it.
   throw not_written("step global_memory", 1);  // 1 and 2 are this step
@@ -63,10 +63,10 @@ __global__ void blend_1d(int width, int height, cudaTextureObject_t input, float
   // TODO(3): as blend. tex1Dfetch knows of no rows: the edges are still yours.
 }
 
-result simulate_texture_1d(const task& what) {
+result simulate_texture_1d(const task& plate) {
   // TODO(3): as before, with a view of the heaters and one of each buffer. Whatever is swapped,
   //          the kernels must read the buffer that was written last.
-  view_of(device_buffer<float>(what.initial));
+  view_of(device_buffer<float>(plate.initial));
   throw not_written("step texture_1d", 3);
 }
 
@@ -97,9 +97,9 @@ __global__ void blend_2d(int width, int height, cudaTextureObject_t input, float
   // TODO(4): as blend, with no code for the edges.
 }
 
-result simulate_texture_2d(const task& what) {
+result simulate_texture_2d(const task& plate) {
   // TODO(4): as before, in three pitched_buffers.
-  view_of(pitched_buffer(what.width, what.height));
+  view_of(pitched_buffer(plate.width, plate.height));
   throw not_written("step texture_2d", 4);
 }
 
@@ -140,7 +140,7 @@ __global__ void heat_and_blend(int width, int height, std::size_t pitch,
   //          they are on the plate. Those from the row above to the row below are read once.
 }
 
-result simulate_fused(const task& what) {
+result simulate_fused(const task& plate) {
   // TODO(5): three pitched_buffers, whose vectors() are float4, and what.steps times the kernel.
   throw not_written("step fused", 5);
 }
@@ -180,7 +180,7 @@ __global__ void __launch_bounds__(kColumns* kWarps, 2)
   //                 and blend. Store what is on the plate and not in the halo.
 }
 
-result simulate_several_steps(const task& what) {
+result simulate_several_steps(const task& plate) {
   // TODO(6, bonus): launches of kTogether time steps, and a last one of those that are left. What
   //                 the blocks store has to cover the plate: it is less than their tiles.
   throw not_written("step several_steps", 6);
@@ -192,20 +192,20 @@ result simulate_several_steps(const task& what) {
 
 result simulate(step version, int width, int height, std::span<const float> initial,
                 std::span<const float> heaters, int steps) {
-  const task what{width, height, initial, heaters, steps};
-  require_good(what);
-  require_texture_fits(version, what);
+  const task plate{width, height, initial, heaters, steps};
+  require_good(plate);
+  require_texture_fits(version, plate);
   switch (version) {
     case step::global_memory:
-      return simulate_global_memory(what);
+      return simulate_global_memory(plate);
     case step::texture_1d:
-      return simulate_texture_1d(what);
+      return simulate_texture_1d(plate);
     case step::texture_2d:
-      return simulate_texture_2d(what);
+      return simulate_texture_2d(plate);
     case step::fused:
-      return simulate_fused(what);
+      return simulate_fused(plate);
     case step::several_steps:
-      return simulate_several_steps(what);
+      return simulate_several_steps(plate);
   }
   throw invalid_input("heat_transfer: there is no such step");
 }

@@ -63,24 +63,24 @@ __global__ void blend(int width, int height, const float* input, float* output) 
   // END SOLUTION
 }
 
-result simulate_global_memory(const task& what) {
+result simulate_global_memory(const task& plate) {
   // TODO(2): the memory, and what.steps times both kernels. kernel_ms is the time of all of them;
   //          neither the copies nor the allocations belong to it.
   // BEGIN SOLUTION
   // STUB: throw not_written("step global_memory", 1);  // 1 and 2 are this step
-  const device_buffer<float> heaters(what.heaters);
-  device_buffer<float> one(what.initial), other(what.count());
+  const device_buffer<float> heaters(plate.heaters);
+  device_buffer<float> one(plate.initial), other(plate.count());
   float *input = one.data(), *output = other.data();
-  const dim3 blocks = blocks_of(kTile, kTile, what);
+  const dim3 blocks = blocks_of(kTile, kTile, plate);
 
   const float kernel_ms = time_kernel([&] {
-    for (int i = 0; i < what.steps; ++i) {
-      copy_heaters<<<blocks, kThreads>>>(what.width, what.height, heaters.data(), input);
-      blend<<<blocks, kThreads>>>(what.width, what.height, input, output);
+    for (int i = 0; i < plate.steps; ++i) {
+      copy_heaters<<<blocks, kThreads>>>(plate.width, plate.height, heaters.data(), input);
+      blend<<<blocks, kThreads>>>(plate.width, plate.height, input, output);
       std::swap(input, output);  // what was written last is the next step's input, or the result
     }
   });
-  return {cells_at(input, what.width, what.height), kernel_ms};
+  return {cells_at(input, plate.width, plate.height), kernel_ms};
   // END SOLUTION
 }
 
@@ -135,30 +135,31 @@ __global__ void blend_1d(int width, int height, cudaTextureObject_t input, float
   // END SOLUTION
 }
 
-result simulate_texture_1d(const task& what) {
+result simulate_texture_1d(const task& plate) {
   // TODO(3): as before, with a view of the heaters and one of each buffer. Whatever is swapped,
   //          the kernels must read the buffer that was written last.
   // BEGIN SOLUTION
-  // STUB: view_of(device_buffer<float>(what.initial));
+  // STUB: view_of(device_buffer<float>(plate.initial));
   // STUB: throw not_written("step texture_1d", 3);
-  const device_buffer<float> heaters(what.heaters);
-  device_buffer<float> one(what.initial), other(what.count());
+  const device_buffer<float> heaters(plate.heaters);
+  device_buffer<float> one(plate.initial), other(plate.count());
   const texture_view heaters_view = view_of(heaters), one_view = view_of(one),
                      other_view = view_of(other);
   float *input = one.data(), *output = other.data();
   cudaTextureObject_t input_view = one_view.object(), output_view = other_view.object();
-  const dim3 blocks = blocks_of(kTile, kTile, what);
+  const dim3 blocks = blocks_of(kTile, kTile, plate);
 
   const float kernel_ms = time_kernel([&] {
-    for (int i = 0; i < what.steps; ++i) {
-      copy_heaters_1d<<<blocks, kThreads>>>(what.width, what.height, heaters_view.object(), input);
+    for (int i = 0; i < plate.steps; ++i) {
+      copy_heaters_1d<<<blocks, kThreads>>>(plate.width, plate.height, heaters_view.object(),
+                                            input);
       // A texture's cache may miss what its own kernel writes; input was written by the one before.
-      blend_1d<<<blocks, kThreads>>>(what.width, what.height, input_view, output);
+      blend_1d<<<blocks, kThreads>>>(plate.width, plate.height, input_view, output);
       std::swap(input, output);
       std::swap(input_view, output_view);
     }
   });
-  return {cells_at(input, what.width, what.height), kernel_ms};
+  return {cells_at(input, plate.width, plate.height), kernel_ms};
   // END SOLUTION
 }
 
@@ -227,32 +228,32 @@ __global__ void blend_2d(int width, int height, cudaTextureObject_t input, float
   // END SOLUTION
 }
 
-result simulate_texture_2d(const task& what) {
+result simulate_texture_2d(const task& plate) {
   // TODO(4): as before, in three pitched_buffers.
   // BEGIN SOLUTION
-  // STUB: view_of(pitched_buffer(what.width, what.height));
+  // STUB: view_of(pitched_buffer(plate.width, plate.height));
   // STUB: throw not_written("step texture_2d", 4);
-  pitched_buffer heaters(what.width, what.height);
-  pitched_buffer one(what.width, what.height), other(what.width, what.height);
-  heaters.copy_from(what.heaters);
-  one.copy_from(what.initial);
+  pitched_buffer heaters(plate.width, plate.height);
+  pitched_buffer one(plate.width, plate.height), other(plate.width, plate.height);
+  heaters.copy_from(plate.heaters);
+  one.copy_from(plate.initial);
   const texture_view heaters_view = view_of(heaters), one_view = view_of(one),
                      other_view = view_of(other);
   float *input = one.data(), *output = other.data();
   cudaTextureObject_t input_view = one_view.object(), output_view = other_view.object();
   const std::size_t pitch_bytes = one.pitch_bytes();  // other's too: it has the same width
-  const dim3 blocks = blocks_of(kTile, kTile, what);
+  const dim3 blocks = blocks_of(kTile, kTile, plate);
 
   const float kernel_ms = time_kernel([&] {
-    for (int i = 0; i < what.steps; ++i) {
-      copy_heaters_2d<<<blocks, kThreads>>>(what.width, what.height, heaters_view.object(), input,
+    for (int i = 0; i < plate.steps; ++i) {
+      copy_heaters_2d<<<blocks, kThreads>>>(plate.width, plate.height, heaters_view.object(), input,
                                             pitch_bytes);
-      blend_2d<<<blocks, kThreads>>>(what.width, what.height, input_view, output, pitch_bytes);
+      blend_2d<<<blocks, kThreads>>>(plate.width, plate.height, input_view, output, pitch_bytes);
       std::swap(input, output);
       std::swap(input_view, output_view);
     }
   });
-  return {cells_at(input, pitch_bytes, what.width, what.height), kernel_ms};
+  return {cells_at(input, pitch_bytes, plate.width, plate.height), kernel_ms};
   // END SOLUTION
 }
 
@@ -327,26 +328,26 @@ __global__ void heat_and_blend(int width, int height, std::size_t pitch,
   // END SOLUTION
 }
 
-result simulate_fused(const task& what) {
+result simulate_fused(const task& plate) {
   // TODO(5): three pitched_buffers, whose vectors() are float4, and what.steps times the kernel.
   // BEGIN SOLUTION
   // STUB: throw not_written("step fused", 5);
-  pitched_buffer heaters(what.width, what.height);
-  pitched_buffer one(what.width, what.height), other(what.width, what.height);
-  heaters.copy_from(what.heaters);
-  one.copy_from(what.initial);
+  pitched_buffer heaters(plate.width, plate.height);
+  pitched_buffer one(plate.width, plate.height), other(plate.width, plate.height);
+  heaters.copy_from(plate.heaters);
+  one.copy_from(plate.initial);
   float4 *input = one.vectors(), *output = other.vectors();
   const dim3 threads(kColumns, kThreadRows);
-  const dim3 blocks = blocks_of(kColumns * kVector, kThreadRows * kRows, what);
+  const dim3 blocks = blocks_of(kColumns * kVector, kThreadRows * kRows, plate);
 
   const float kernel_ms = time_kernel([&] {
-    for (int i = 0; i < what.steps; ++i) {
-      heat_and_blend<<<blocks, threads>>>(what.width, what.height, one.vectors_per_row(), input,
+    for (int i = 0; i < plate.steps; ++i) {
+      heat_and_blend<<<blocks, threads>>>(plate.width, plate.height, one.vectors_per_row(), input,
                                           heaters.vectors(), output);
       std::swap(input, output);
     }
   });
-  return {cells_at(&input->x, one.pitch_bytes(), what.width, what.height), kernel_ms};
+  return {cells_at(&input->x, one.pitch_bytes(), plate.width, plate.height), kernel_ms};
   // END SOLUTION
 }
 
@@ -435,28 +436,28 @@ __global__ void __launch_bounds__(kColumns* kWarps, 2)
   // END SOLUTION
 }
 
-result simulate_several_steps(const task& what) {
+result simulate_several_steps(const task& plate) {
   // TODO(6, bonus): launches of kTogether time steps, and a last one of those that are left. What
   //                 the blocks store has to cover the plate: it is less than their tiles.
   // BEGIN SOLUTION
   // STUB: throw not_written("step several_steps", 6);
-  pitched_buffer heaters(what.width, what.height);
-  pitched_buffer one(what.width, what.height), other(what.width, what.height);
-  heaters.copy_from(what.heaters);
-  one.copy_from(what.initial);
+  pitched_buffer heaters(plate.width, plate.height);
+  pitched_buffer one(plate.width, plate.height), other(plate.width, plate.height);
+  heaters.copy_from(plate.heaters);
+  one.copy_from(plate.initial);
   float4 *input = one.vectors(), *output = other.vectors();
   const dim3 threads(kColumns, kWarps);
-  const dim3 blocks = blocks_of(kInnerColumns * kVector, kInnerHeight, what);
+  const dim3 blocks = blocks_of(kInnerColumns * kVector, kInnerHeight, plate);
 
   const float kernel_ms = time_kernel([&] {
-    for (int done = 0; done < what.steps; done += kTogether) {
-      take_steps<<<blocks, threads>>>(what.width, what.height, one.vectors_per_row(),
-                                      std::min(kTogether, what.steps - done), input,
+    for (int done = 0; done < plate.steps; done += kTogether) {
+      take_steps<<<blocks, threads>>>(plate.width, plate.height, one.vectors_per_row(),
+                                      std::min(kTogether, plate.steps - done), input,
                                       heaters.vectors(), output);
       std::swap(input, output);
     }
   });
-  return {cells_at(&input->x, one.pitch_bytes(), what.width, what.height), kernel_ms};
+  return {cells_at(&input->x, one.pitch_bytes(), plate.width, plate.height), kernel_ms};
   // END SOLUTION
 }
 
@@ -466,20 +467,20 @@ result simulate_several_steps(const task& what) {
 
 result simulate(step version, int width, int height, std::span<const float> initial,
                 std::span<const float> heaters, int steps) {
-  const task what{width, height, initial, heaters, steps};
-  require_good(what);
-  require_texture_fits(version, what);
+  const task plate{width, height, initial, heaters, steps};
+  require_good(plate);
+  require_texture_fits(version, plate);
   switch (version) {
     case step::global_memory:
-      return simulate_global_memory(what);
+      return simulate_global_memory(plate);
     case step::texture_1d:
-      return simulate_texture_1d(what);
+      return simulate_texture_1d(plate);
     case step::texture_2d:
-      return simulate_texture_2d(what);
+      return simulate_texture_2d(plate);
     case step::fused:
-      return simulate_fused(what);
+      return simulate_fused(plate);
     case step::several_steps:
-      return simulate_several_steps(what);
+      return simulate_several_steps(plate);
   }
   throw invalid_input("heat_transfer: there is no such step");
 }
