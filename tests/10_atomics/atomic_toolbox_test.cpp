@@ -77,8 +77,8 @@ requests random_requests(std::size_t n, std::uint64_t seed, int low, int high) {
 }
 
 /// What the one request returns and leaves, as text: "returns 3, leaves 4".
-std::string alone(operation op, std::uint32_t start, request what) {
-  const outcome given = apply(op, start, requests{what});
+std::string alone(operation op, std::uint32_t start, request operands) {
+  const outcome given = apply(op, start, requests{operands});
   if (given.returned.size() != 1) return std::to_string(given.returned.size()) + " values returned";
   return "returns " + std::to_string(given.returned[0]) + ", leaves " + std::to_string(given.left);
 }

@@ -17,11 +17,11 @@ namespace {
 // --- one cell, many requests ---------------------------------------------------------------------
 
 /// Calls the atomic function; returns what it returns.
-__device__ unsigned call(operation op, unsigned* cell, const request& what) {
+__device__ unsigned call(operation op, unsigned* cell, const request& operands) {
   // TODO(1): the other functions. atomic_toolbox.hpp says what each is to do.
   switch (op) {
     case operation::add:
-      return atomicAdd(cell, what.value);
+      return atomicAdd(cell, operands.value);
     default:
       break;
   }

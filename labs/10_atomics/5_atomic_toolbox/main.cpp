@@ -47,11 +47,11 @@ void print_example(const example& one) {
   const auto given = toolbox::apply(one.op, one.start, one.requests);
   std::printf("  %-10s  %2u  |", one.name, one.start);
   for (std::size_t i = 0; i < one.requests.size() && i < given.returned.size(); ++i) {
-    const request& what = one.requests[i];
+    const request& operands = one.requests[i];
     if (one.op == operation::cas)
-      std::printf("  %u->%u: %2u", what.expected, what.value, given.returned[i]);
+      std::printf("  %u->%u: %2u", operands.expected, operands.value, given.returned[i]);
     else
-      std::printf("  %4u: %2u", what.value, given.returned[i]);
+      std::printf("  %4u: %2u", operands.value, given.returned[i]);
   }
   std::printf("  |  %u\n", given.left);
 }

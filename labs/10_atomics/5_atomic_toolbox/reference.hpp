@@ -21,8 +21,8 @@
 namespace lab::atomic_toolbox {
 
 /// What the operation leaves in a cell that holds `old`: its definition for one thread alone.
-inline std::uint32_t after(operation op, std::uint32_t old, const request& what) {
-  const std::uint32_t value = what.value;
+inline std::uint32_t after(operation op, std::uint32_t old, const request& operands) {
+  const std::uint32_t value = operands.value;
   switch (op) {
     case operation::add:
       return old + value;
@@ -39,7 +39,7 @@ inline std::uint32_t after(operation op, std::uint32_t old, const request& what)
     case operation::dec:
       return old == 0 || old > value ? value : old - 1;
     case operation::cas:
-      return old == what.expected ? value : old;
+      return old == operands.expected ? value : old;
     case operation::bit_and:
       return old & value;
     case operation::bit_or:

@@ -17,34 +17,34 @@ namespace {
 // --- one cell, many requests ---------------------------------------------------------------------
 
 /// Calls the atomic function; returns what it returns.
-__device__ unsigned call(operation op, unsigned* cell, const request& what) {
+__device__ unsigned call(operation op, unsigned* cell, const request& operands) {
   // TODO(1): the other functions. atomic_toolbox.hpp says what each is to do.
   switch (op) {
     case operation::add:
-      return atomicAdd(cell, what.value);
+      return atomicAdd(cell, operands.value);
     // BEGIN SOLUTION
     // STUB: default:
     // STUB:   break;
     case operation::sub:
-      return atomicSub(cell, what.value);
+      return atomicSub(cell, operands.value);
     case operation::exch:
-      return atomicExch(cell, what.value);
+      return atomicExch(cell, operands.value);
     case operation::min:
-      return atomicMin(cell, what.value);
+      return atomicMin(cell, operands.value);
     case operation::max:
-      return atomicMax(cell, what.value);
+      return atomicMax(cell, operands.value);
     case operation::inc:
-      return atomicInc(cell, what.value);
+      return atomicInc(cell, operands.value);
     case operation::dec:
-      return atomicDec(cell, what.value);
+      return atomicDec(cell, operands.value);
     case operation::cas:
-      return atomicCAS(cell, what.expected, what.value);
+      return atomicCAS(cell, operands.expected, operands.value);
     case operation::bit_and:
-      return atomicAnd(cell, what.value);
+      return atomicAnd(cell, operands.value);
     case operation::bit_or:
-      return atomicOr(cell, what.value);
+      return atomicOr(cell, operands.value);
     case operation::bit_xor:
-      return atomicXor(cell, what.value);
+      return atomicXor(cell, operands.value);
       // END SOLUTION
   }
   return 0;
