@@ -54,11 +54,11 @@ constexpr unsigned kNoTile = 0xFFFF'FFFF;
 /// Elements: the contract.
 constexpr std::size_t per_thread(step version) { return version == step::vectorized ? 44 : 16; }
 
-::testing::AssertionResult is_scanned(step version, kind what, const vector& values,
+::testing::AssertionResult is_scanned(step version, kind mode, const vector& values,
                                       unsigned threads, unsigned late = kNoTile) {
-  auto result = lab::compare_exact(scan(version, what, values, threads, late).values,
-                                   reference_scan(what, values));
-  result.message += std::string(what == kind::inclusive ? " (inclusive" : " (exclusive") + ", " +
+  auto result = lab::compare_exact(scan(version, mode, values, threads, late).values,
+                                   reference_scan(mode, values));
+  result.message += std::string(mode == kind::inclusive ? " (inclusive" : " (exclusive") + ", " +
                     std::to_string(values.size()) + " values, blocks of " +
                     std::to_string(threads) + ")";
   return matches(result);
@@ -74,12 +74,12 @@ REQUIRED_WORK(BlocksThatTellEachOtherTheirSums) {
   // 20 tiles, the last one not full.
   constexpr unsigned kThreads = 256, kTiles = 20;
   for (const auto& [version, name] : kSteps)
-    for (const kind what : kKinds) {
+    for (const kind mode : kKinds) {
       const vector values = random_words(kTiles * kThreads * per_thread(version) - 77, 1);
       const std::size_t bytes = bytes_of(values);
       const std::size_t launches = version == step::three_launches ? 3 : 1;
       const auto done =
-          work_of([&, version = version] { return is_scanned(version, what, values, kThreads); });
+          work_of([&, version = version] { return is_scanned(version, mode, values, kThreads); });
       EXPECT_TRUE(as_required(done, {.threads = kTiles * kThreads,
                                      .blocks = kTiles,
                                      .kernels = launches,
@@ -157,8 +157,8 @@ TEST_P(Arrays, OfAnyLengthAreScanned) {
         std::size_t{255}, std::size_t{257}, std::size_t{threads} - 1, std::size_t{threads},
         std::size_t{threads} + 1, tile - 1, tile, tile + 1, 2 * tile - 1, 2 * tile, 2 * tile + 1,
         3 * tile + 7, std::size_t{10'007}})
-    for (const kind what : kKinds)
-      ASSERT_TRUE(is_scanned(version.value, what, random_words(n, n), threads));
+    for (const kind mode : kKinds)
+      ASSERT_TRUE(is_scanned(version.value, mode, random_words(n, n), threads));
 }
 
 TEST_P(Arrays, CountTheirElements) {
@@ -185,8 +185,8 @@ TEST_P(Arrays, KnowWhereEachElementBelongs) {
   for (std::size_t at = 0; at < n; at += tile / positions + 5) {
     vector values(n);
     values[at] = 1;
-    for (const kind what : kKinds)
-      ASSERT_TRUE(is_scanned(version.value, what, values, threads)) << "1 at " << at;
+    for (const kind mode : kKinds)
+      ASSERT_TRUE(is_scanned(version.value, mode, values, threads)) << "1 at " << at;
   }
 }
 
@@ -197,17 +197,17 @@ INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps), lab::test
 
 TEST_P(EachStep, TakesBlocksOf256ThreadsUnlessToldOtherwise) {
   const vector values = random_words(2 * 256 * per_thread(version()) + 999, 5);
-  for (const kind what : kKinds)
+  for (const kind mode : kKinds)
     EXPECT_TRUE(matches(
-        lab::compare_exact(scan(version(), what, values).values, reference_scan(what, values))));
+        lab::compare_exact(scan(version(), mode, values).values, reference_scan(mode, values))));
 }
 
 TEST_P(EachStep, LooksFurtherBackThanOneWarpSees) {
   // 31, 32, 33 and more tiles, of words whose sums go over 2^32.
   for (const std::size_t tiles : {31, 32, 33, 34, 63, 64, 65, 97, 300})
-    for (const kind what : kKinds)
+    for (const kind mode : kKinds)
       ASSERT_TRUE(
-          is_scanned(version(), what, random_words(tiles * 32 * per_thread(version()), tiles), 32));
+          is_scanned(version(), mode, random_words(tiles * 32 * per_thread(version()), tiles), 32));
 }
 
 TEST_P(EachStep, WaitsForABlockThatComesLate) {
@@ -239,8 +239,8 @@ TEST(ManyTiles, HaveNumbersOfMoreThan16Bits) {
 }
 
 TEST_P(EachStep, HasNothingToScanWithoutValues) {
-  for (const kind what : kKinds) {
-    const auto result = scan(version(), what, {});
+  for (const kind mode : kKinds) {
+    const auto result = scan(version(), mode, {});
     EXPECT_TRUE(result.values.empty());
     EXPECT_EQ(result.kernel_ms, 0.0F);
   }

@@ -54,7 +54,7 @@ struct result {
 /// and M. Harris, S. Sengupta, J. D. Owens, Parallel Prefix Sum (Scan) with CUDA, GPU Gems 3,
 /// chapter 39, 2007 (three launches); D. Merrill, M. Garland, Single-pass Parallel Prefix Scan with
 /// Decoupled Look-back, NVIDIA Technical Report NVR-2016-002, 2016.
-result scan(step version, kind what, std::span<const std::uint32_t> values, unsigned threads = 256,
+result scan(step version, kind mode, std::span<const std::uint32_t> values, unsigned threads = 256,
             unsigned late = 0xFFFF'FFFF);
 
 }  // namespace lab::device_scan

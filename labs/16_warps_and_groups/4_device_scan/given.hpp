@@ -34,7 +34,7 @@ struct job {
   const unsigned* values;
   unsigned* out;
   std::size_t n;
-  kind what;
+  kind mode;
   unsigned late = kNoTile;  ///< the tile whose block pauses
 };
 
@@ -107,7 +107,7 @@ __device__ inline scanned_tile scan_tile(const job& array, std::size_t tile) {
 #pragma unroll
   for (unsigned r = 0; r < kRounds; ++r) {
     const unsigned sum = scan_warp(mine[r]);
-    done.sums[r] = of_warp + (array.what == kind::inclusive ? sum : sum - mine[r]);
+    done.sums[r] = of_warp + (array.mode == kind::inclusive ? sum : sum - mine[r]);
     of_warp += __shfl_sync(kAllLanes, sum, kLanes - 1);
   }
   const auto [before, total] = scan_warps(of_warp);

@@ -13,9 +13,9 @@
 
 namespace lab::device_scan {
 
-inline std::vector<std::uint32_t> reference_scan(kind what, std::span<const std::uint32_t> values) {
+inline std::vector<std::uint32_t> reference_scan(kind mode, std::span<const std::uint32_t> values) {
   std::vector<std::uint32_t> scanned(values.size());
-  if (what == kind::inclusive)
+  if (mode == kind::inclusive)
     std::inclusive_scan(values.begin(), values.end(), scanned.begin());
   else
     std::exclusive_scan(values.begin(), values.end(), scanned.begin(), std::uint32_t{0});

@@ -177,7 +177,7 @@ __device__ void load_row(const part& of_warp, uint4* rows, uint4 (&mine)[kFours]
 
 /// Replaces the elements of this thread's row by their sums, of the kind that is asked for, as if
 /// nothing came before the row. Returns what does come before it in the tile, and the tile's sum.
-__device__ of_tile scan_row(kind what, uint4 (&mine)[kFours]) {
+__device__ of_tile scan_row(kind mode, uint4 (&mine)[kFours]) {
   // TODO(10, bonus): add up the row, element after element. Then one scan_warp() and one
   //          scan_warps() do for all of it.
   //          Invariant: `of_row` is the sum of the row's elements before mine[f].
@@ -188,7 +188,7 @@ __device__ of_tile scan_row(kind what, uint4 (&mine)[kFours]) {
   for (unsigned f = 0; f < kFours; ++f) {
     const uint4 four = mine[f];
     const unsigned x = of_row + four.x, y = x + four.y, z = y + four.z, w = z + four.w;
-    mine[f] = what == kind::inclusive ? uint4{x, y, z, w} : uint4{of_row, x, y, z};
+    mine[f] = mode == kind::inclusive ? uint4{x, y, z, w} : uint4{of_row, x, y, z};
     of_row = w;
   }
   const unsigned rows_to_mine = scan_warp(of_row);
@@ -222,7 +222,7 @@ __global__ void __launch_bounds__(kMostThreads) scan_rows_in_one_pass(job array,
   pause_if_late(array, tile);
   const part of_warp = part_of_warp(array, tile);
   load_row(of_warp, rows, mine);
-  const auto [before, total] = scan_row(array.what, mine);
+  const auto [before, total] = scan_row(array.mode, mine);
   store_row(of_warp, rows, mine, before + publish_and_look_back(words, tile, total));
 }
 
@@ -243,13 +243,13 @@ void vectorized(const job& array, unsigned tiles, unsigned threads, tile_word* w
 
 // --- given: the host's part ----------------------------------------------------------------------
 
-result scan(step version, kind what, std::span<const std::uint32_t> values, unsigned threads,
+result scan(step version, kind mode, std::span<const std::uint32_t> values, unsigned threads,
             unsigned late) {
   const unsigned tiles = tiles_of(version, values.size(), threads);
   if (tiles == 0) return {};
   const device_buffer device_values(values);
   device_buffer<unsigned> out(values.size());
-  const job array{device_values.data(), out.data(), values.size(), what, late};
+  const job array{device_values.data(), out.data(), values.size(), mode, late};
   float kernel_ms = 0;
   if (version == step::three_launches) {
     device_buffer<unsigned> totals(tiles);

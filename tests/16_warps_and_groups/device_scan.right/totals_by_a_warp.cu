@@ -132,14 +132,14 @@ __device__ void load_row(const part& of_warp, uint4* rows, uint4 (&mine)[kFours]
 
 /// Replaces the elements of this thread's row by their sums, of the kind that is asked for, as if
 /// nothing came before the row. Returns what does come before it in the tile, and the tile's sum.
-__device__ of_tile scan_row(kind what, uint4 (&mine)[kFours]) {
+__device__ of_tile scan_row(kind mode, uint4 (&mine)[kFours]) {
   unsigned of_row = 0;
 #pragma unroll
   for (unsigned f = 0; f < kFours; ++f) {
     const uint4 four = mine[f];
     const unsigned x = of_row, y = x + four.x, z = y + four.y, w = z + four.z;
     of_row = w + four.w;
-    mine[f] = what == kind::exclusive ? uint4{x, y, z, w} : uint4{y, z, w, of_row};
+    mine[f] = mode == kind::exclusive ? uint4{x, y, z, w} : uint4{y, z, w, of_row};
   }
   const unsigned in_warp = scan_warp(of_row);
   const of_tile all = scan_warps(__shfl_sync(kAllLanes, in_warp, kLanes - 1));
@@ -170,7 +170,7 @@ __global__ void __launch_bounds__(kMostThreads) scan_rows_in_one_pass(job array,
   pause_if_late(array, tile);
   const part of_warp = part_of_warp(array, tile);
   load_row(of_warp, rows, mine);
-  const auto [before, total] = scan_row(array.what, mine);
+  const auto [before, total] = scan_row(array.mode, mine);
   store_row(of_warp, rows, mine, before + publish_and_look_back(words, tile, total));
 }
 
@@ -187,13 +187,13 @@ void vectorized(const job& array, unsigned tiles, unsigned threads, tile_word* w
 
 // --- given: the host's part ----------------------------------------------------------------------
 
-result scan(step version, kind what, std::span<const std::uint32_t> values, unsigned threads,
+result scan(step version, kind mode, std::span<const std::uint32_t> values, unsigned threads,
             unsigned late) {
   const unsigned tiles = tiles_of(version, values.size(), threads);
   if (tiles == 0) return {};
   const device_buffer device_values(values);
   device_buffer<unsigned> out(values.size());
-  const job array{device_values.data(), out.data(), values.size(), what, late};
+  const job array{device_values.data(), out.data(), values.size(), mode, late};
   float kernel_ms = 0;
   if (version == step::three_launches) {
     device_buffer<unsigned> totals(tiles);
