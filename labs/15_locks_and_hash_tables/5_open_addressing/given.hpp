@@ -119,7 +119,7 @@ inline void refuse_wrong(step version, std::size_t slots, std::span<const batch>
   refuse_if(slots == 0, "open_addressing: a table needs at least one slot");
   refuse_if(slots > kMostSlots, "open_addressing: at most ", kMostSlots, " slots are possible");
   for (const batch& b : batches) {
-    const std::size_t values = b.what == operation::insert ? b.keys.size() : 0;
+    const std::size_t values = b.op == operation::insert ? b.keys.size() : 0;
     refuse_if(b.values.size() != values, "open_addressing: the number of values of a batch, ",
               b.values.size(), ", should be ", values, "; only keys to be inserted have values");
     for (const auto& numbers : {std::span(b.keys), std::span(b.values)})
@@ -149,7 +149,7 @@ std::vector<std::uint64_t> apply_one(const batch& b, const kernels<Slot>& by,
   };
   const auto windows = static_cast<unsigned>(table.size() / kWindow);
   const device_buffer<Number> keys = on_device(b.keys), values = on_device(b.values);
-  device_buffer<Number> found(b.what == operation::find ? n : 0);
+  device_buffer<Number> found(b.op == operation::find ? n : 0);
   device_buffer<word> without_slot(1);
   const auto count_anew = [&] {
     CUDA_CHECK(cudaMemset(without_slot.data(), 0, without_slot.size_bytes()));
@@ -158,7 +158,7 @@ std::vector<std::uint64_t> apply_one(const batch& b, const kernels<Slot>& by,
     const auto insert = by.insert;
     const auto find = by.find;
     const auto erase = by.erase;
-    switch (b.what) {
+    switch (b.op) {
       case operation::insert:
         insert<<<blocks_for(n), kThreads>>>(keys.data(), values.data(), n, table.data(), windows,
                                             without_slot.data());
@@ -175,7 +175,7 @@ std::vector<std::uint64_t> apply_one(const batch& b, const kernels<Slot>& by,
   if (kernel_ms == nullptr) {
     launch();
     CUDA_CHECK(cudaGetLastError());
-  } else if (b.what == operation::find) {
+  } else if (b.op == operation::find) {
     *kernel_ms = time_kernel(launch);
   } else {
     // The table as it is now, to which a program applies the batch many times.

@@ -39,7 +39,7 @@ enum class operation {
 };
 
 struct batch {
-  operation what;
+  operation op;
   std::vector<std::uint64_t> keys;
   std::vector<std::uint64_t> values;  ///< of insert: one for each key; of the others: none
 };

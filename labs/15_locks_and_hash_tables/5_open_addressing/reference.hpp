@@ -23,10 +23,10 @@ inline std::vector<std::vector<std::uint64_t>> to_be_found(std::span<const batch
   for (const batch& b : batches) {
     std::vector<std::uint64_t>& here = found.emplace_back();
     for (std::size_t i = 0; i < b.keys.size(); ++i) {
-      if (b.what == operation::insert) {
+      if (b.op == operation::insert) {
         std::uint64_t& value = table.try_emplace(b.keys[i], kNone).first->second;
         value = std::min(value, b.values[i]);
-      } else if (b.what == operation::find) {
+      } else if (b.op == operation::find) {
         const auto at = table.find(b.keys[i]);
         here.push_back(at == table.end() ? kNone : at->second);
       } else {
