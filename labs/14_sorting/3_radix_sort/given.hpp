@@ -155,8 +155,8 @@ constexpr unsigned kWindow = 4;  // tiles that a thread looks back at together
 /// What is known of a digit in a tile: 64 bits, which are read and written together.
 using tile_word = unsigned long long;
 using shared_word = cuda::atomic_ref<tile_word, cuda::thread_scope_device>;
-__device__ inline void publish(tile_word* word, tile_word what) {
-  shared_word(*word).store(what, cuda::memory_order_relaxed);
+__device__ inline void publish(tile_word* word, tile_word value) {
+  shared_word(*word).store(value, cuda::memory_order_relaxed);
 }
 __device__ inline tile_word published(tile_word* word) {
   return shared_word(*word).load(cuda::memory_order_relaxed);

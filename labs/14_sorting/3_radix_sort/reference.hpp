@@ -50,9 +50,9 @@ comparison check_by(const result<Key>& sorted, std::span<const Key> keys, Order 
                        std::to_string(n) + " of each"};
   std::vector<bool> seen(n);
   for (std::size_t i = 0; i < n; ++i) {
-    const auto wrong = [&](const std::string& what) {
+    const auto wrong = [&](const std::string& reason) {
       return comparison{false,
-                        "at [" + std::to_string(i) + "] of " + std::to_string(n) + ": " + what};
+                        "at [" + std::to_string(i) + "] of " + std::to_string(n) + ": " + reason};
     };
     const std::size_t from = sorted.values[i];
     if (from >= n) return wrong("value " + std::to_string(from) + " was never there");
