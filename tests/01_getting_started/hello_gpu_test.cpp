@@ -123,19 +123,19 @@ TEST_P(BadLaunch, IsCudasErrorAndPrintsNothing) {
   const auto [blocks, threads] = GetParam();
   ::testing::internal::CaptureStdout();
   cudaError_t code = cudaSuccess;
-  std::string where;
+  std::string file;
   try {
     greet(blocks, threads);
   } catch (const lab::cuda_error& error) {
     code = error.code();
-    where = error.file();
+    file = error.file();
   } catch (const lab::not_written&) {
     (void)::testing::internal::GetCapturedStdout();
     throw;
   }
   EXPECT_EQ(::testing::internal::GetCapturedStdout(), "");
   EXPECT_TRUE(reports_refused_launch(code));
-  EXPECT_EQ(where, code == cudaSuccess ? "" : "hello_gpu.cu");
+  EXPECT_EQ(file, code == cudaSuccess ? "" : "hello_gpu.cu");
   EXPECT_EQ(cudaGetLastError(), cudaSuccess) << "the next check of a launch would find it";
 }
 

@@ -51,20 +51,20 @@ constexpr named_step kSteps[] = {{step::static_shared, "static_shared"},
 REQUIRED_WORK(AKernelWhoseThreadsShareTheSumInSharedMemory) {
   const vector a = whole_numbers(20'000, 1, -3, 4), b = whole_numbers(20'000, 2, -4, 2);
   for (const auto& [version, name] : kSteps) {
-    lab::testing::required what{.threads = 1024,
-                                .blocks = 4,
-                                .sent = 2 * bytes_of(a),
-                                .reads = 2 * bytes_of(a),
-                                .shared_memory = true,
-                                .sectors = lab::testing::kNeighbours};
+    lab::testing::required expected{.threads = 1024,
+                                    .blocks = 4,
+                                    .sent = 2 * bytes_of(a),
+                                    .reads = 2 * bytes_of(a),
+                                    .shared_memory = true,
+                                    .sectors = lab::testing::kNeighbours};
     if (version >= step::warp_shuffle) {
-      what.shared_memory = false;  // hardly any: a number for each warp
-      what.barriers = 2;           // a tree in shared memory has one for each of its levels
-      what.warp_functions = 1024 / 32;
+      expected.shared_memory = false;  // hardly any: a number for each warp
+      expected.barriers = 2;           // a tree in shared memory has one for each of its levels
+      expected.warp_functions = 1024 / 32;
     }
-    if (version == step::vectorized) what.bytes_a_load = 16;
+    if (version == step::vectorized) expected.bytes_a_load = 16;
     const auto done = work_of([&, version = version] { return is_exact(version, a, b); });
-    EXPECT_TRUE(as_required(done, what)) << name;
+    EXPECT_TRUE(as_required(done, expected)) << name;
     if (version == step::static_shared) {
       for (const auto& kernel : done.kernels)
         EXPECT_LE(kernel.blocks, 32U) << name << ": the contract has at most 32 blocks";

@@ -95,13 +95,13 @@ INSTANTIATE_TEST_SUITE_P(
     });
 
 TEST_P(Integral, IsWhatTheRuleGives) {
-  const auto& [quadrature, what, n] = GetParam();
-  EXPECT_TRUE(is_the_rule(quadrature.value, what.f, what.a, what.b, n));
+  const auto& [quadrature, integral, n] = GetParam();
+  EXPECT_TRUE(is_the_rule(quadrature.value, integral.f, integral.a, integral.b, n));
 }
 
 TEST_P(Integral, IsTheNegativeTheOtherWayRound) {
-  const auto& [quadrature, what, n] = GetParam();
-  EXPECT_TRUE(is_the_rule(quadrature.value, what.f, what.b, what.a, n));
+  const auto& [quadrature, integral, n] = GetParam();
+  EXPECT_TRUE(is_the_rule(quadrature.value, integral.f, integral.b, integral.a, n));
 }
 
 class EachRule : public ::testing::TestWithParam<named_rule> {
@@ -123,8 +123,8 @@ TEST_P(EachRule, HasTheProgramsPanels) {
 }
 
 TEST_P(EachRule, IsZeroWhereNothingIsBetweenTheLimits) {
-  for (const auto& what : kIntegrals)
-    EXPECT_EQ(integrate(quadrature(), what.f, 0.25, 0.25, 1000).value, 0.0) << what.name;
+  for (const auto& integral : kIntegrals)
+    EXPECT_EQ(integrate(quadrature(), integral.f, 0.25, 0.25, 1000).value, 0.0) << integral.name;
   EXPECT_EQ(integrate(quadrature(), integrand::exponential, 800, 800, 10).value, 0.0)
       << "e^800 is no double";
   EXPECT_EQ(integrate(quadrature(), integrand::sine, 1, 1, lab::integrals::kMaxPanels).value, 0.0);
@@ -201,15 +201,15 @@ TEST_P(Order, IsAsTheFormulaSaysForSmoothFunctions) {
     integrand f;
     double a, b, sign;
   };
-  for (const auto& what :
+  for (const auto& integral :
        {smooth{integrand::sine, 0, 2, 1}, smooth{integrand::exponential, -1, 1, -1}}) {
     for (const std::size_t n : {4, 8, 16}) {
-      const double h = (what.b - what.a) / static_cast<double>(n);
-      const double ratio = error_of(quadrature.value, what.f, what.a, what.b, n) /
-                           error_of(quadrature.value, what.f, what.a, what.b, 2 * n);
+      const double h = (integral.b - integral.a) / static_cast<double>(n);
+      const double ratio = error_of(quadrature.value, integral.f, integral.a, integral.b, n) /
+                           error_of(quadrature.value, integral.f, integral.a, integral.b, 2 * n);
       // Half the width: (1 + t) / (1 + t/4) times 2^order, t = next * h² * s. That is 1 + 3/4 t
       // and less than t/4 more or less.
-      const double beyond = (ratio / std::exp2(order) - 1) * what.sign;
+      const double beyond = (ratio / std::exp2(order) - 1) * integral.sign;
       EXPECT_GT(beyond, 0.5 * next * h * h) << "n = " << n << ", ratio " << ratio;
       EXPECT_LT(beyond, 1.0 * next * h * h) << "n = " << n << ", ratio " << ratio;
     }

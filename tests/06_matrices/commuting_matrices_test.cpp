@@ -116,9 +116,9 @@ TEST_P(EachSize, SeesASingleEntry) {
 
 TEST_P(EachSize, SeesThatOneElementWasChanged) {
   const auto a = whole_numbers(n(), 5);
-  for (const std::size_t where : {std::size_t{0}, n() * n() / 3, n() * n() - 1}) {
+  for (const std::size_t index : {std::size_t{0}, n() * n() / 3, n() * n() - 1}) {
     auto b = polynomial(a, n());
-    b[where] += 1;
+    b[index] += 1;
     EXPECT_EQ(compare_products(a, b, n(), kExact).differing, reference(a, b, n(), kExact).most);
   }
 }

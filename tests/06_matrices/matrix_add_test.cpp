@@ -86,17 +86,17 @@ REQUIRED_WORK(AThreadForEachElementInMemoryOfItsKind) {
   const operands of({60, 100}, 1);
   for (const auto& [version, name] : kSteps) {
     const bool flat = version == step::flat;
-    lab::testing::required what{.threads = 60 * 100,
-                                .blocks = 4,
-                                .sent = 2 * bytes_of(of.a),
-                                .fetched = bytes_of(of.a),
-                                .reads = 2 * bytes_of(of.a),
-                                .writes = bytes_of(of.a),
-                                .sectors = 1.5};
-    if (!flat) what.calls = {"cudaMallocPitch|cudaMalloc3D", "cudaMemcpy2D|cudaMemcpy2DAsync"};
+    lab::testing::required expected{.threads = 60 * 100,
+                                    .blocks = 4,
+                                    .sent = 2 * bytes_of(of.a),
+                                    .fetched = bytes_of(of.a),
+                                    .reads = 2 * bytes_of(of.a),
+                                    .writes = bytes_of(of.a),
+                                    .sectors = 1.5};
+    if (!flat) expected.calls = {"cudaMallocPitch|cudaMalloc3D", "cudaMemcpy2D|cudaMemcpy2DAsync"};
     const lab::testing::work done =
         work_of([&, version = version] { return is_right(version, of); });
-    EXPECT_TRUE(as_required(done, what)) << name;
+    EXPECT_TRUE(as_required(done, expected)) << name;
     const auto pitched = done.calls.find("cudaMallocPitch");  // or cudaMalloc3D
     EXPECT_TRUE(flat || pitched == done.calls.end() || pitched->second == 3)
         << "all three matrices have gaps";

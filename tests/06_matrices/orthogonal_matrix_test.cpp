@@ -24,9 +24,9 @@
 
 namespace lab::orthogonal_matrix {
 
-void PrintTo(const result& what, std::ostream* out) {
-  *out << (what.orthogonal ? "orthogonal" : "not orthogonal") << ", row " << what.row << ", column "
-       << what.column << " is off by " << what.deviation;
+void PrintTo(const result& value, std::ostream* out) {
+  *out << (value.orthogonal ? "orthogonal" : "not orthogonal") << ", row " << value.row
+       << ", column " << value.column << " is off by " << value.deviation;
 }
 
 /// For whole numbers: nothing is rounded, so everything but the time is the same.
@@ -171,13 +171,13 @@ TEST_P(EachSize, SaysNoWhenOneEntryOfARotationIsPerturbed) {
   // so one of its n numbers is 1/√n or more: the deviation there is d/√n, give or take tolerance().
   const auto rotated = rotation(n(), 8);
   const float change = 4 * tolerance(n()) * std::sqrt(static_cast<float>(n()));
-  for (const std::size_t where : {std::size_t{0}, n() * n() / 3, n() * n() - 1}) {
+  for (const std::size_t index : {std::size_t{0}, n() * n() / 3, n() * n() - 1}) {
     for (const float d : {change, -change, 0.01F}) {
       auto a = rotated;
-      a[where] += d;
+      a[index] += d;
       const result got = examine(a, n(), n());
       EXPECT_TRUE(matches(check(got, a, n())));
-      EXPECT_FALSE(got.orthogonal) << ::testing::PrintToString(got) << ", changed at " << where;
+      EXPECT_FALSE(got.orthogonal) << ::testing::PrintToString(got) << ", changed at " << index;
     }
   }
 }

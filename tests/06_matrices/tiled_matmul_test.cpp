@@ -83,21 +83,21 @@ REQUIRED_WORK(TilesThatAreReadOnce) {
   const auto b = lab::random_floats(size.k * size.n, 2, -20, 10);
   const std::size_t untiled = 2 * size.m * size.n * size.k * sizeof(float);
   for (const auto& [version, name, rows] : kSteps) {
-    lab::testing::required what{.threads = 128,
-                                .blocks = 2,
-                                .sent = bytes_of(a) + bytes_of(b),
-                                .fetched = size.m * size.n * sizeof(float),
-                                .reads = bytes_of(a) + bytes_of(b),
-                                .writes = size.m * size.n * sizeof(float),
-                                .reads_at_most = untiled / rows * 5 / 4,
-                                .shared_memory = true};
-    if (version >= step::vectorized) what.bytes_a_load = 16;
+    lab::testing::required expected{.threads = 128,
+                                    .blocks = 2,
+                                    .sent = bytes_of(a) + bytes_of(b),
+                                    .fetched = size.m * size.n * sizeof(float),
+                                    .reads = bytes_of(a) + bytes_of(b),
+                                    .writes = size.m * size.n * sizeof(float),
+                                    .reads_at_most = untiled / rows * 5 / 4,
+                                    .shared_memory = true};
+    if (version >= step::vectorized) expected.bytes_a_load = 16;
     // Eight slices, one before the first, and one to spare; two per slice would be sixteen.
-    if (version == step::double_buffered) what.barriers = size.k / 8 + 2;
+    if (version == step::double_buffered) expected.barriers = size.k / 8 + 2;
     EXPECT_TRUE(as_required(work_of([&, version = version] {
                               return matches(check(multiply(version, a, b, size).c, a, b, size));
                             }),
-                            what))
+                            expected))
         << name;
     EXPECT_TRUE(at_other_sizes([&, version = version](std::size_t n) {
       const lab::testing::factors given(n, n + 1, n, 1);

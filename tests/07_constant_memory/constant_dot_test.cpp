@@ -48,16 +48,16 @@ REQUIRED_WORK(PassesThroughConstantMemory) {
   const vector a = whole_numbers(20'011, 1, -9, 14), b = whole_numbers(20'011, 2, -4, 5);
   for (const auto& [version, name] : kSteps) {
     const bool constant = version == step::constant_memory;
-    lab::testing::required what{.threads = 1024,
-                                .blocks = 4,
-                                .kernels = constant ? std::size_t{2} : 1,
-                                .sent = (constant ? 1 : 2) * bytes_of(a),
-                                .reads = (constant ? 1 : 2) * bytes_of(a),
-                                .constant_memory = constant,
-                                .sectors = lab::testing::kNeighbours};
+    lab::testing::required expected{.threads = 1024,
+                                    .blocks = 4,
+                                    .kernels = constant ? std::size_t{2} : 1,
+                                    .sent = (constant ? 1 : 2) * bytes_of(a),
+                                    .reads = (constant ? 1 : 2) * bytes_of(a),
+                                    .constant_memory = constant,
+                                    .sectors = lab::testing::kNeighbours};
     const lab::testing::work done =
         work_of([&, version = version] { return is_exact(version, a, b); });
-    EXPECT_TRUE(as_required(done, what)) << name;
+    EXPECT_TRUE(as_required(done, expected)) << name;
     EXPECT_EQ(std::ranges::count_if(done.device_memory,
                                     [&](std::size_t bytes) { return bytes >= bytes_of(b); }),
               constant ? 1 : 2)

@@ -80,22 +80,22 @@ std::ptrdiff_t black_pixels(const lab::bitmap& picture) {
 REQUIRED_WORK(SpheresInMemoryOfTheKindThatWasAskedFor) {
   const auto scene = scene_for(100, 37, 20, 1);
   for (const auto& [version, name] : kSteps) {
-    lab::testing::required what{.threads = 100 * 37,
-                                .blocks = 4,
-                                .fetched = 100 * 37 * sizeof(rgba),
-                                .writes = 100 * 37 * sizeof(rgba)};
+    lab::testing::required expected{.threads = 100 * 37,
+                                    .blocks = 4,
+                                    .fetched = 100 * 37 * sizeof(rgba),
+                                    .writes = 100 * 37 * sizeof(rgba)};
     const std::string to_symbol = "cudaMemcpyToSymbol|cudaMemcpyToSymbolAsync|cudaGetSymbolAddress";
     if (version == step::constant_memory) {
-      what.calls = {to_symbol};
-      what.constant_memory = true;
+      expected.calls = {to_symbol};
+      expected.constant_memory = true;
     } else {
-      what.not_called = {to_symbol};
-      what.sent = bytes_of(scene);
-      what.reads = bytes_of(scene);
+      expected.not_called = {to_symbol};
+      expected.sent = bytes_of(scene);
+      expected.reads = bytes_of(scene);
     }
     const lab::testing::work done =
         work_of([&, version = version] { return is_exact(version, scene, 100, 37); });
-    EXPECT_TRUE(as_required(done, what)) << name;
+    EXPECT_TRUE(as_required(done, expected)) << name;
     if (version == step::constant_memory) {
       EXPECT_EQ(std::ranges::count(done.device_memory, bytes_of(scene)), 0)
           << name << ": the spheres are in device memory, too";

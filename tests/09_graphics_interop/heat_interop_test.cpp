@@ -106,15 +106,16 @@ REQUIRED_WORK(APathForThePixels) {
   constexpr std::size_t kBytes = 2 * 150 * 47 * sizeof(rgba);  // two frames
   const std::string registers = "cudaGraphicsGLRegisterBuffer";
   for (const auto& [version, name] : kSteps) {
-    lab::testing::required what{
+    lab::testing::required expected{
         .threads = 150 * 47 / 8, .blocks = 4, .kernels = 2 * (3 + 1), .writes = kBytes};
     if (version == step::interop)
-      what.calls = {registers, "cudaGraphicsMapResources", "cudaGraphicsResourceGetMappedPointer"};
+      expected.calls = {registers, "cudaGraphicsMapResources",
+                        "cudaGraphicsResourceGetMappedPointer"};
     else
-      what.not_called = {registers};
+      expected.not_called = {registers};
     const lab::testing::work done =
         work_of([&, version = version] { return is_right(version, p, 3, 2); });
-    EXPECT_TRUE(as_required(done, what)) << name;
+    EXPECT_TRUE(as_required(done, expected)) << name;
     EXPECT_EQ(done.bytes_copied(cudaMemcpyDeviceToHost) >= kBytes, version == step::through_host)
         << name << ": do the pixels come to the host?";
     EXPECT_TRUE(at_other_sizes(

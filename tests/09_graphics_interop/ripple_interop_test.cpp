@@ -71,14 +71,15 @@ REQUIRED_WORK(APathForThePixels) {
   constexpr std::size_t kBytes = 150 * 47 * sizeof(rgba);
   const std::string registers = "cudaGraphicsGLRegisterBuffer";
   for (const auto& [version, name] : kSteps) {
-    lab::testing::required what{.threads = 150 * 47, .blocks = 4, .writes = kBytes};
+    lab::testing::required expected{.threads = 150 * 47, .blocks = 4, .writes = kBytes};
     if (version == step::interop)
-      what.calls = {registers, "cudaGraphicsMapResources", "cudaGraphicsResourceGetMappedPointer"};
+      expected.calls = {registers, "cudaGraphicsMapResources",
+                        "cudaGraphicsResourceGetMappedPointer"};
     else
-      what.not_called = {registers};
+      expected.not_called = {registers};
     const lab::testing::work done =
         work_of([&, version = version] { return is_right(version, 150, 47, 22); });
-    EXPECT_TRUE(as_required(done, what)) << name;
+    EXPECT_TRUE(as_required(done, expected)) << name;
     const std::size_t to_the_host = done.bytes_copied(cudaMemcpyDeviceToHost);
     if (version == step::interop) {
       EXPECT_EQ(to_the_host, 0U) << name << ": pixels come to the host";

@@ -73,16 +73,16 @@ REQUIRED_WORK(AKernelOnEveryDevice) {
   const vector a = whole_numbers(60'011, 1, -9, 14), b = whole_numbers(60'011, 2, -4, 5);
   for (const named_version& version : kVersions) {
     const bool copies = version.chosen_step == step::copies;
-    lab::testing::required what{.threads = 1024,
-                                .blocks = 4,
-                                .kernels = count,
-                                .devices = count,
-                                .calls = {"cudaHostAlloc"},
-                                .reads = 2 * bytes_of(a),
-                                .shared_memory = true};
-    if (copies) what.calls.emplace_back("cudaMemcpyAsync");
+    lab::testing::required expected{.threads = 1024,
+                                    .blocks = 4,
+                                    .kernels = count,
+                                    .devices = count,
+                                    .calls = {"cudaHostAlloc"},
+                                    .reads = 2 * bytes_of(a),
+                                    .shared_memory = true};
+    if (copies) expected.calls.emplace_back("cudaMemcpyAsync");
     const lab::testing::work done = work_of([&] { return is_exact(version, a, b); });
-    EXPECT_TRUE(as_required(done, what)) << version.name;
+    EXPECT_TRUE(as_required(done, expected)) << version.name;
     EXPECT_EQ(done.bytes_copied(cudaMemcpyHostToDevice), copies ? 2 * bytes_of(a) : 0)
         << version.name << ": bytes copied to the devices";
     if (copies) {

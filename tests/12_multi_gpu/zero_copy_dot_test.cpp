@@ -52,15 +52,15 @@ REQUIRED_WORK(VectorsWhereTheStepWantsThem) {
   const vector a = whole_numbers(20'011, 1, -9, 14), b = whole_numbers(20'011, 2, -4, 5);
   for (const auto& [version, name] : kSteps) {
     const bool zero_copy = version == step::zero_copy;
-    lab::testing::required what{.threads = 1024,
-                                .blocks = 4,
-                                .reads = 2 * bytes_of(a),
-                                .shared_memory = true,
-                                .sectors = lab::testing::kNeighbours};
-    if (version != step::copies) what.calls = {"cudaHostAlloc|cudaMallocHost|cudaHostRegister"};
+    lab::testing::required expected{.threads = 1024,
+                                    .blocks = 4,
+                                    .reads = 2 * bytes_of(a),
+                                    .shared_memory = true,
+                                    .sectors = lab::testing::kNeighbours};
+    if (version != step::copies) expected.calls = {"cudaHostAlloc|cudaMallocHost|cudaHostRegister"};
     const lab::testing::work done =
         work_of([&, version = version] { return is_exact(version, a, b); });
-    EXPECT_TRUE(as_required(done, what)) << name;
+    EXPECT_TRUE(as_required(done, expected)) << name;
     const std::uint64_t copied = done.bytes_copied(cudaMemcpyHostToDevice);
     EXPECT_EQ(copied, zero_copy ? 0 : 2 * bytes_of(a)) << name << ": bytes copied to the device";
     EXPECT_TRUE(at_other_sizes([version = version](std::size_t n) {

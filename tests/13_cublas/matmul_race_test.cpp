@@ -63,14 +63,14 @@ REQUIRED_WORK(EveryRacerByItsOwnMeans) {
       return matches(lab::compare_exact(race(contender, given.a, given.b, size, 1).c, given.c));
     });
   };
-  const auto expect_small_races = [](racer contender, const lab::testing::required& what) {
+  const auto expect_small_races = [](racer contender, const lab::testing::required& expected) {
     EXPECT_TRUE(at_other_sizes(
         [contender](std::size_t n) {
           const auto small = make_known_product(n, n + 1, n, 1);
           return matches(
               lab::compare_exact(race(contender, small.a, small.b, {n, n + 1, n}, 1).c, small.c));
         },
-        what))
+        expected))
         << name_of(contender);
   };
   EXPECT_TRUE(as_required(runs(racer::own_kernel),

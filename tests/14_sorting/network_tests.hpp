@@ -37,9 +37,9 @@ using network::step;
 constexpr direction kDirections[] = {direction::ascending, direction::descending};
 
 ::testing::AssertionResult sorts(step version, const key_values& input, batch arrays,
-                                 direction way = direction::ascending) {
-  return matches(check_sorted(sort(version, input.keys, input.values, arrays, way).sorted, input,
-                              arrays, way));
+                                 direction order = direction::ascending) {
+  return matches(check_sorted(sort(version, input.keys, input.values, arrays, order).sorted, input,
+                              arrays, order));
 }
 
 // --- who does the work ---------------------------------------------------------------------------
@@ -92,8 +92,8 @@ INSTANTIATE_TEST_SUITE_P(
 TEST_P(Sort, SortsEachArrayByItself) {
   const auto& [version, arrays] = GetParam();
   const std::size_t n = arrays.count * arrays.length;
-  for (const direction way : kDirections)
-    EXPECT_TRUE(sorts(version.value, make_key_values(n, n + 1), arrays, way));
+  for (const direction order : kDirections)
+    EXPECT_TRUE(sorts(version.value, make_key_values(n, n + 1), arrays, order));
 }
 
 using EachStep = lab::testing::each_step<named_step>;
@@ -118,27 +118,27 @@ TEST_P(EachStep, SortsTheLengthsOfTheReport) {
 TEST_P(EachStep, KeepsPairsTogetherWhereManyKeysAreEqual) {
   // Values tell pairs with equal keys apart: none may be there twice, none may be gone.
   for (const std::uint32_t highest : {0U, 1U, 2U, 40U})
-    for (const direction way : kDirections) {
-      EXPECT_TRUE(sorts(version(), make_key_values(5 * 2048, highest, highest), {5, 2048}, way));
-      EXPECT_TRUE(sorts(version(), make_key_values(8192, highest, highest), {1, 8192}, way));
+    for (const direction order : kDirections) {
+      EXPECT_TRUE(sorts(version(), make_key_values(5 * 2048, highest, highest), {5, 2048}, order));
+      EXPECT_TRUE(sorts(version(), make_key_values(8192, highest, highest), {1, 8192}, order));
     }
 }
 
 TEST_P(EachStep, SortsKeysAndValuesAtTheEndsOfTheirRange) {
   // Keys are unsigned: 0xFFFFFFFF is the largest, not -1, and no mark for a place that is empty.
-  for (const direction way : kDirections)
+  for (const direction order : kDirections)
     for (const batch arrays :
          {batch{1, 1}, batch{65, 16}, batch{4, 64}, batch{3, 2048}, batch{1, 8192}})
       EXPECT_TRUE(sorts(version(), lab::testing::awkward_pairs(arrays.count * arrays.length, 4),
-                        arrays, way));
+                        arrays, order));
 }
 
 TEST_P(EachStep, SortsWhatIsSortedOrReversedAlready) {
   key_values input = make_key_values(4096, 0);
   for (std::size_t i = 0; i < 4096; ++i) input.keys[i] = static_cast<std::uint32_t>(3 * i);
-  for (const direction way : kDirections)
+  for (const direction order : kDirections)
     for (const std::size_t length : {64U, 4096U})
-      EXPECT_TRUE(sorts(version(), input, {4096 / length, length}, way));
+      EXPECT_TRUE(sorts(version(), input, {4096 / length, length}, order));
 }
 
 TEST_P(EachStep, SortsEveryPatternOfTwoKeys) {
@@ -157,10 +157,10 @@ TEST_P(EachStep, LaunchesNothingForArraysOfOneElement) {
 
 TEST_P(EachStep, SortsKeysWithoutValues) {
   for (const batch arrays : {batch{3, 64}, batch{1, 2048}, batch{1, 16384}})
-    for (const direction way : kDirections) {
+    for (const direction order : kDirections) {
       key_values input = make_key_values(arrays.count * arrays.length, 6);
       input.values.clear();
-      EXPECT_TRUE(sorts(version(), input, arrays, way));
+      EXPECT_TRUE(sorts(version(), input, arrays, order));
     }
 }
 

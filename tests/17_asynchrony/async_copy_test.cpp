@@ -98,12 +98,13 @@ lab::testing::required tiles_for(shape size) {
 REQUIRED_WORK(TilesThatAreReadOnce) {
   const shape size{96, 64, 160};
   for (const auto& [version, name] : kSteps) {
-    lab::testing::required what = tiles_for(size);
-    what.bytes_a_load = 16;
-    if (version != step::waiting) what.async_bytes = (size.m + size.n) * size.k * sizeof(float);
+    lab::testing::required expected = tiles_for(size);
+    expected.bytes_a_load = 16;
+    if (version != step::waiting) expected.async_bytes = (size.m + size.n) * size.k * sizeof(float);
     // One for each tile, and two to spare. With two for each there would be ten.
-    if (version == step::two_stages || version == step::stages) what.barriers = size.k / kTile + 2;
-    EXPECT_TRUE(as_required(work_with(version, size, 3), what)) << name;
+    if (version == step::two_stages || version == step::stages)
+      expected.barriers = size.k / kTile + 2;
+    EXPECT_TRUE(as_required(work_with(version, size, 3), expected)) << name;
     EXPECT_TRUE(at_other_sizes([version = version](std::size_t n) {
       return is_right(version, {n, n + 1, n}, 3);
     })) << name;
@@ -112,12 +113,12 @@ REQUIRED_WORK(TilesThatAreReadOnce) {
 
 REQUIRED_WORK(CopiesThatAreUnderWayWhileTheThreadMultiplies) {
   const shape size{64, 32, 320};
-  lab::testing::required what = tiles_for(size);
-  what.copies_under_way = 2;  // of A and of B
-  EXPECT_TRUE(as_required(work_with(step::two_stages, size, 2), what)) << "two_stages";
+  lab::testing::required expected = tiles_for(size);
+  expected.copies_under_way = 2;  // of A and of B
+  EXPECT_TRUE(as_required(work_with(step::two_stages, size, 2), expected)) << "two_stages";
   for (const int stages : {2, 3, 4}) {
-    what.copies_under_way = 2 * static_cast<std::size_t>(stages - 1);
-    EXPECT_TRUE(as_required(work_with(step::stages, size, stages), what))
+    expected.copies_under_way = 2 * static_cast<std::size_t>(stages - 1);
+    EXPECT_TRUE(as_required(work_with(step::stages, size, stages), expected))
         << "stages, with " << stages << " of them";
   }
 }
@@ -125,9 +126,9 @@ REQUIRED_WORK(CopiesThatAreUnderWayWhileTheThreadMultiplies) {
 REQUIRED_WORK(AsynchronousCopiesOfRowsThatAreNotAligned) {
   const shape size{50, 61, 90};  // four bytes at a time
   for (const auto& [version, name] : kSteps) {
-    lab::testing::required what;
-    if (version != step::waiting) what.async_bytes = (size.m + size.n) * size.k * sizeof(float);
-    EXPECT_TRUE(as_required(work_with(version, size, 3), what)) << name;
+    lab::testing::required expected;
+    if (version != step::waiting) expected.async_bytes = (size.m + size.n) * size.k * sizeof(float);
+    EXPECT_TRUE(as_required(work_with(version, size, 3), expected)) << name;
   }
 }
 

@@ -84,18 +84,18 @@ REQUIRED_WORK(TilesThatTheCopyEngineBrings) {
   const size s{150, 70};
   const std::size_t bytes = s.width * s.height * sizeof(std::uint32_t);
   for (const auto& [version, name] : kSteps) {
-    lab::testing::required what = tiles_for(s);
+    lab::testing::required expected = tiles_for(s);
     // A tile of 32 x 32 needs at most 40 x 40 values, and the cross nearly all of them.
-    what.reads_at_most = version == step::loads ? bytes * 40 * 40 / (32 * 32) : bytes / 8;
-    if (version == step::loads) what.reads = bytes;
-    if (version == step::row_copies) what.bulk_bytes = bytes;
-    if (version == step::tensor_copy || version == step::two_stages) what.tensor_bytes = bytes;
+    expected.reads_at_most = version == step::loads ? bytes * 40 * 40 / (32 * 32) : bytes / 8;
+    if (version == step::loads) expected.reads = bytes;
+    if (version == step::row_copies) expected.bulk_bytes = bytes;
+    if (version == step::tensor_copy || version == step::two_stages) expected.tensor_bytes = bytes;
     const auto done = work_of([&, version = version] { return is_right(version, s, 4, 1); });
-    EXPECT_TRUE(as_required(done, what)) << name;
+    EXPECT_TRUE(as_required(done, expected)) << name;
     EXPECT_TRUE(at_other_sizes([version = version](std::size_t n) {
       return is_right(version, {n, n + 1}, 1, 1);
     })) << name;
-    if (what.tensor_bytes == 0 || (done.values && !*done.values)) continue;
+    if (expected.tensor_bytes == 0 || (done.values && !*done.values)) continue;
     std::uint64_t copies = 0;
     for (const auto& kernel : done.kernels) copies += kernel.tensor_copies;
     EXPECT_LE(copies, s.tiles()) << name << ": a tile and its halo are one copy";
@@ -105,15 +105,15 @@ REQUIRED_WORK(TilesThatTheCopyEngineBrings) {
 REQUIRED_WORK(TheNextTileIsUnderWayWhileThisOneIsUsed) {
   const size s{150, 70};
   for (const unsigned blocks : {2U, 3U, 7U}) {
-    lab::testing::required what = tiles_for(s);
+    lab::testing::required expected = tiles_for(s);
     // All tiles of a block but its last one: each value needs 17 others, some of which a thread may
     // have already.
-    what.shared_meanwhile = (s.tiles() - blocks) * kTile * kTile * 9;
+    expected.shared_meanwhile = (s.tiles() - blocks) * kTile * kTile * 9;
     // One for each tile, whichever block has it; of each block, one for its barriers and one to
     // spare.
-    what.barriers_of_all = s.tiles() + 2 * blocks;
+    expected.barriers_of_all = s.tiles() + 2 * blocks;
     const auto done = work_of([&] { return is_right(step::two_stages, s, blocks, 2); });
-    EXPECT_TRUE(as_required(done, what)) << "two_stages";
+    EXPECT_TRUE(as_required(done, expected)) << "two_stages";
     std::uint64_t early = 0;
     for (const auto& kernel : done.kernels) {
       EXPECT_LE(kernel.blocks, blocks) << "two_stages: more blocks than were asked for";

@@ -108,13 +108,13 @@ REQUIRED_WORK(WarpsThatMultiplyOnTensorCores) {
   const std::size_t products = size.m * size.n * size.k;
   for (const auto& [version, name] : kSteps) {
     if (version == step::cuda_cores) continue;
-    lab::testing::required what = tiles_for(size);
+    lab::testing::required expected = tiles_for(size);
     // A warp meets at least once for 8 x 8 x 4 products. Where the operation of 16 x 8 x 8 is not
     // there, its lanes ask each other 32 times.
-    what.warp_functions = version >= step::large_mma ? products / 1024 * 32 : products / 256;
-    what.wavefronts = 1.02;
-    EXPECT_TRUE(
-        as_required(work_of([version = version, size] { return is_right(version, size); }), what))
+    expected.warp_functions = version >= step::large_mma ? products / 1024 * 32 : products / 256;
+    expected.wavefronts = 1.02;
+    EXPECT_TRUE(as_required(work_of([version = version, size] { return is_right(version, size); }),
+                            expected))
         << name;
   }
 }
@@ -132,10 +132,10 @@ REQUIRED_WORK(CopiesThatAreUnderWayWhileAWarpMultiplies) {
   const shape size{128, 256, 80};
   for (const auto& [version, name] : kSteps) {
     if (version < step::staged) continue;
-    lab::testing::required what = tiles_for(size);
-    what.copies_under_way = 2;  // of A and of B
-    EXPECT_TRUE(
-        as_required(work_of([version = version, size] { return is_right(version, size); }), what))
+    lab::testing::required expected = tiles_for(size);
+    expected.copies_under_way = 2;  // of A and of B
+    EXPECT_TRUE(as_required(work_of([version = version, size] { return is_right(version, size); }),
+                            expected))
         << name;
   }
 }

@@ -148,12 +148,12 @@ TEST(SixProducts, AreAsAccurateAsAProductInFloat) {
     return lab::random_floats(n, seed, low, high);
   };
   const auto expect_accurate = [&](const std::vector<float>& a, const std::vector<float>& b,
-                                   const char* what) {
+                                   const char* label) {
     const auto c = multiply(step::six_products, a, b, size).c;
-    EXPECT_TRUE(matches(check(step::six_products, c, a, b, size))) << what;
+    EXPECT_TRUE(matches(check(step::six_products, c, a, b, size))) << label;
     EXPECT_LE(largest_error(c, a, b, size),
               2 + largest_error(float_product(a, b, size), a, b, size))
-        << what;
+        << label;
   };
   std::vector<float> a = random(size.m * size.k, 1, -1, 1), b = random(size.k * size.n, 2, -1, 1);
   expect_accurate(a, b, "random");

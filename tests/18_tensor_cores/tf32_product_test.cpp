@@ -110,20 +110,20 @@ REQUIRED_WORK(WarpsThatMultiplyOnTensorCores) {
     // borders.
     const std::size_t fragments = size.m / 16 * (size.n / 16) * (size.k / 8);
     const std::size_t groups = 4 * (size.m / 64) * ((size.n + 255) / 256) * (size.k / 8);
-    lab::testing::required what{.threads = 128,
-                                .blocks = 2,
-                                .sent = elements * sizeof(float),
-                                .fetched = size.m * size.n * sizeof(float),
-                                .warp_functions = version == step::wgmma ? groups : fragments,
-                                .writes = size.m * size.n * sizeof(float),
-                                .shared_memory = true};
+    lab::testing::required expected{.threads = 128,
+                                    .blocks = 2,
+                                    .sent = elements * sizeof(float),
+                                    .fetched = size.m * size.n * sizeof(float),
+                                    .warp_functions = version == step::wgmma ? groups : fragments,
+                                    .writes = size.m * size.n * sizeof(float),
+                                    .shared_memory = true};
     if (version == step::wgmma)
-      what.reads_at_most = 64;  // bulk copies are no loads
+      expected.reads_at_most = 64;  // bulk copies are no loads
     else
-      what.reads = elements * sizeof(float), what.bytes_a_load = 16,
-      what.reads_at_most = 2 * size.m * size.n * size.k * sizeof(float) / 64 * 5 / 4;
-    EXPECT_TRUE(
-        as_required(work_of([&, version = version] { return is_right(version, size, 1); }), what))
+      expected.reads = elements * sizeof(float), expected.bytes_a_load = 16,
+      expected.reads_at_most = 2 * size.m * size.n * size.k * sizeof(float) / 64 * 5 / 4;
+    EXPECT_TRUE(as_required(work_of([&, version = version] { return is_right(version, size, 1); }),
+                            expected))
         << name;
     EXPECT_TRUE(at_other_sizes(
         [version = version](std::size_t n) {

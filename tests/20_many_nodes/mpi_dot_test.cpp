@@ -81,15 +81,16 @@ REQUIRED_WORK(AKernelOnEveryRankForItsPart) {
     // Where vectors are staged, the parts of all ranks but 0 go to the host and to a device again.
     // (Rank 0's own part may stay where it is.)
     const std::size_t part = bytes / kRanks + 1000, again = on_devices && staged ? bytes : 0;
-    lab::testing::required what{.threads = 1024,
-                                .blocks = 4,
-                                .kernels = kRanks,
-                                .sent = bytes + again - std::min(again, part),
-                                .fetched = kRanks * sizeof(double) + again - std::min(again, part),
-                                .devices = kRanks,
-                                .reads = bytes};
-    if (again > 0) what.calls = {"cudaHostAlloc|cudaMallocHost|cudaHostRegister"};
-    EXPECT_TRUE(as_required(done, what)) << name;
+    lab::testing::required expected{
+        .threads = 1024,
+        .blocks = 4,
+        .kernels = kRanks,
+        .sent = bytes + again - std::min(again, part),
+        .fetched = kRanks * sizeof(double) + again - std::min(again, part),
+        .devices = kRanks,
+        .reads = bytes};
+    if (again > 0) expected.calls = {"cudaHostAlloc|cudaMallocHost|cudaHostRegister"};
+    EXPECT_TRUE(as_required(done, expected)) << name;
     if (again > 0) {
       EXPECT_GE(done.bytes_copied(cudaMemcpyDeviceToHost), again - part)
           << name << ": the parts come from the host, and not from the device of rank 0";

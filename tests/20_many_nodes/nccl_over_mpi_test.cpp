@@ -67,9 +67,9 @@ REQUIRED_WORK(NoVectorGoesThroughTheHostUnlessMpiNeedsIt) {
       if (version == step::nccl && per_node != 0) continue;
       const auto done = lab::testing::work_of(
           [&, version = version] { return is_exact(version, vectors, kRanks, per_node); });
-      lab::testing::required what{.kernels = 0};
-      if (version != step::mpi) what.calls = {"ncclAllReduce|ncclReduce|ncclReduceScatter"};
-      EXPECT_TRUE(as_required(done, what)) << name << " " << per_node;
+      lab::testing::required expected{.kernels = 0};
+      if (version != step::mpi) expected.calls = {"ncclAllReduce|ncclReduce|ncclReduceScatter"};
+      EXPECT_TRUE(as_required(done, expected)) << name << " " << per_node;
       // Each rank brings its vector to the device and the sum back. Those that MPI adds up take
       // the way once more.
       const std::size_t nodes = per_node == 0 ? 1 : 2;

@@ -336,17 +336,17 @@ TEST(Occupancy, IsThatOfNvidiasCalculatorForKnownKernels) {
       {{64, 32, 227 * 1024 + 1}, 32, 32, 0, 0}};
   for (const known& k : kKnown) {
     const occupancy o = resident_blocks(k.needs, kHopper);
-    const auto what = [&] {
+    const auto description = [&] {
       return std::to_string(k.needs.threads) + " threads, " + std::to_string(k.needs.registers) +
              " registers, " + std::to_string(k.needs.shared) + " bytes";
     };
     EXPECT_EQ(o.by_blocks, 32U);
-    EXPECT_EQ(o.by_warps, k.by_warps) << what();
-    EXPECT_EQ(o.by_registers, k.by_registers) << what();
-    EXPECT_EQ(o.by_shared, k.by_shared) << what();
-    EXPECT_EQ(o.blocks, k.blocks) << what();
+    EXPECT_EQ(o.by_warps, k.by_warps) << description();
+    EXPECT_EQ(o.by_registers, k.by_registers) << description();
+    EXPECT_EQ(o.by_shared, k.by_shared) << description();
+    EXPECT_EQ(o.blocks, k.blocks) << description();
     const unsigned warps = (k.needs.threads + 31) / 32;
-    EXPECT_DOUBLE_EQ(o.share, k.blocks * warps / 64.0) << what();
+    EXPECT_DOUBLE_EQ(o.share, k.blocks * warps / 64.0) << description();
   }
 }
 

@@ -59,11 +59,11 @@ class pipeline {
            std::size_t chunk)
       : a_(a), b_(b), c_(c), chunk_(chunk) {}
 
-  void queue(job what, workspace& to, std::size_t number) const {
+  void queue(job stage, workspace& to, std::size_t number) const {
     const std::size_t first = number * chunk_;
     if (first >= c_.size()) return;
     const std::size_t count = std::min(chunk_, c_.size() - first), bytes = count * sizeof(int);
-    switch (what) {
+    switch (stage) {
       case job::copy_a:
         CUDA_CHECK(
             cudaMemcpyAsync(to.a.data(), &a_[first], bytes, cudaMemcpyHostToDevice, to.queue));
@@ -112,15 +112,15 @@ result process(step version, std::span<const int> a, std::span<const int> b, std
   make_wait(odd.queue, even.queue, begun);
   if (version == step::breadth_first) {
     for (std::size_t i = 0; i < pieces; i += 2) {
-      for (const job what : kJobs) {
-        work.queue(what, even, i);
-        work.queue(what, odd, i + 1);
+      for (const job stage : kJobs) {
+        work.queue(stage, even, i);
+        work.queue(stage, odd, i + 1);
       }
     }
   } else {
     for (std::size_t i = 0; i < pieces; ++i)
-      for (const job what : kJobs)
-        work.queue(what, version == step::depth_first && i % 2 == 1 ? odd : even, i);
+      for (const job stage : kJobs)
+        work.queue(stage, version == step::depth_first && i % 2 == 1 ? odd : even, i);
   }
   make_wait(even.queue, odd.queue, done);
   timer.stop();

@@ -103,9 +103,9 @@ work least_work(course kernel, std::size_t n) {
 
 ceilings roof_of(std::span<const measurement> kernels) {
   require_measurements(kernels);
-  const auto slower = [](double work::*what) {
-    return [what](const measurement& a, const measurement& b) {
-      return a.done.*what / a.ms < b.done.*what / b.ms;
+  const auto slower = [](double work::*member) {
+    return [member](const measurement& a, const measurement& b) {
+      return a.done.*member / a.ms < b.done.*member / b.ms;
     };
   };
   const measurement &copy = *std::max_element(kernels.begin(), kernels.end(), slower(&work::bytes)),

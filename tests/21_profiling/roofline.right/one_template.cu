@@ -96,9 +96,9 @@ work least_work(course kernel, std::size_t n) {
 
 ceilings roof_of(std::span<const measurement> kernels) {
   require_measurements(kernels);
-  const auto best = [&](double work::*what) {
+  const auto best = [&](double work::*member) {
     double most = 0;  // in a millisecond
-    for (const measurement& each : kernels) most = std::max(most, each.done.*what / each.ms);
+    for (const measurement& each : kernels) most = std::max(most, each.done.*member / each.ms);
     return 1000 * most;
   };
   return {best(&work::bytes), best(&work::operations)};
