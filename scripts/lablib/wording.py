@@ -15,6 +15,7 @@ from lablib.metadata import parse_toml
 LIST = "docs/wording.toml"
 _PAGES = re.compile(r"((docs|labs|solutions)/.+|README|CONTRIBUTING)\.md")
 _MACRO = re.compile(r"^[ \t]*#[ \t]*define\b((?:\\\n|[^\n])*)", re.MULTILINE)
+_WHAT_OF_EXCEPTION = re.compile(r"what\(\)")
 _CODE = re.compile(r"(labs|solutions|tests/\d\d_\w+|common/(include|src))/.+\.(cu|hpp|cpp)")
 
 
@@ -22,6 +23,10 @@ class Avoided(NamedTuple):
     words: "Optional[re.Pattern[str]]"  # in prose
     names: "Optional[re.Pattern[str]]"  # of variables, functions and types
     say: str
+    folders: "Optional[re.Pattern[str]]" = None  # of the repository; none: wherever it is read
+
+    def is_for(self, path: str) -> bool:
+        return self.folders is None or bool(self.folders.fullmatch(path.split("/", 1)[0]))
 
 
 def read_list(root: Path) -> List[Avoided]:
@@ -40,13 +45,14 @@ def read_list(root: Path) -> List[Avoided]:
 
 
 def _avoided(entry: Dict[str, str]) -> Avoided:
-    words, names = entry.get("words"), entry.get("names")
+    words, names, folders = entry.get("words"), entry.get("names"), entry.get("folders")
     if not (words or names):
         raise KeyError("words")
     return Avoided(
         re.compile(rf"(?<!\w)({words})(?!\w)", re.IGNORECASE) if words else None,
         re.compile(names) if names else None,
         entry["say"],
+        re.compile(folders) if folders else None,
     )
 
 
@@ -71,18 +77,22 @@ def prose(path: str, text: str) -> Iterator[Tuple[int, str]]:
 
 
 def names(path: str, text: str) -> Iterator[Tuple[int, str]]:
-    """Line and text of each name in a program, those of its macros last."""
+    """Line and text of each name in a program, those of its macros last.
+
+    Without the `what()` that every exception has.
+    """
     if path.endswith(".md"):
         return
     macros = [(match.start(1), match[1]) for match in _MACRO.finditer(text)]
     for start, code in [(0, text), *macros]:
         for token in all_tokens(code):
-            if token.kind == "name":
+            if token.kind == "name" and not _WHAT_OF_EXCEPTION.match(code, token.start):
                 yield text.count("\n", 0, start + token.start) + 1, token.text
 
 
 def find(path: str, text: str, avoided: List[Avoided]) -> Iterator[Tuple[int, str]]:
     """Line and sentence for each word to avoid."""
+    avoided = [each for each in avoided if each.is_for(path)]
     for number, line in prose(path, text):
         for each in avoided:
             for match in each.words.finditer(line) if each.words else ():

@@ -24,6 +24,11 @@ say = "coordinates"
 [[avoid]]
 names = 'which|kMine'
 say = "version"
+
+[[avoid]]
+names = 'what'
+folders = 'labs|solutions'
+say = "a noun"
 """
 
 
@@ -89,6 +94,26 @@ class WordingTest(unittest.TestCase):
             with self.subTest(path=path, text=text):
                 self.assertEqual([], self.found(path, text))
 
+    def test_names_in_some_folders_only(self):
+        for path, found in (
+            ("labs/05_x/1_y/y.hpp", 1),
+            ("solutions/05_x/1_y/y.cu", 1),
+            ("tests/05_x/y_test.cpp", 0),
+            ("common/src/report.cpp", 0),
+        ):
+            with self.subTest(path):
+                self.assertEqual(found, len(self.found(path, "void f(const view& what);\n")))
+
+    def test_what_an_exception_says_is_a_name_of_the_library(self):
+        for text, found in (
+            ("print(error.what());\n", 0),
+            ("const char* what() const noexcept override { return text; }\n", 0),
+            ("refuse(f->what, what.size);\n", 2),
+            ("what(3);\n", 1),
+        ):
+            with self.subTest(text):
+                self.assertEqual(found, len(self.found("labs/05_x/1_y/main.cpp", text)))
+
     def test_outside_of_exercises_only_doc_comments_are_read(self):
         text = "// cargo\n/// cargo\n"
         self.assertEqual([2], [line for line, _ in self.found("common/src/report.cpp", text)])
@@ -118,6 +143,7 @@ class WordingTest(unittest.TestCase):
             ("[[avoid]]\nnames = '('\nsay = 'x'\n", "needs `words`"),
             ("[[avoid]]\nsay = 'x'\n", "needs `words`"),
             ("avoid = 3\n", "needs `words`"),
+            ("[[avoid]]\nnames = 'x'\nfolders = '('\nsay = 'x'\n", "needs `words`"),
             ("[[avoid\n", "needs `words`"),
             ("other = 3\n", "needs `words`"),
         ):
@@ -147,6 +173,8 @@ class WordingTest(unittest.TestCase):
             ("result sum(step which, const settings& how, int who)", 3),
             ("mode.outside = places[my_place()]; kMine + place_of(kWays)", 6),
             ("coordinates in_place, replaced, showhow, place_holder", 0),
+            ("draw(const view& what, direction way, step where)", 3),
+            ("error.what(), whatever, somewhere, way_point", 0),
         ):
             with self.subTest(text):
                 found = list(wording.find("labs/05_x/1_y/y.cu", text, avoided))
