@@ -98,7 +98,7 @@ CLASS = {
         after(ADD, "  const std::size_t i = blockIdx.x;\n", "  __trap();\n"),
         before(
             DOT,
-            "  float mine = 0;\n  const std::size_t stride",
+            "  float thread_sum = 0;\n  const std::size_t stride",
             # Of one size only: each call that never ends costs its limit. (nvcc may take a loop out
             # that changes nothing, even of a volatile variable of its own.)
             "  while (n == 33'792) *static_cast<volatile float*>(partial) = 0;\n",

@@ -23,14 +23,14 @@ static_assert((kThreads & (kThreads - 1)) == 0, "the tree halves the block until
 
 /// The sum of what the threads of this block contribute, for thread 0. `cache` is shared memory
 /// with one float per thread; the block's size is a power of two. All threads of the block call it.
-__device__ float sum_of_block(float* cache, float mine) {
+__device__ float sum_of_block(float* cache, float thread_sum) {
   // TODO(1): a tree. Each thread puts its number into `cache`. Then the first half of the threads
   //          add the second half's numbers to their own, then the first quarter the second
   //          quarter's, until one number is left.
   //          Invariant: before a level, the numbers of the threads that are still in the game
   //          add up to the sum, and *everyone* can see them.
   //          Every thread of the block must reach every __syncthreads(), the idle ones too.
-  return mine;
+  return thread_sum;
 }
 
 // --- static_shared: the array's size is part of the program --------------------------------------
@@ -69,15 +69,15 @@ constexpr unsigned kWarp = 32;
 constexpr unsigned kAllLanes = 0xFFFFFFFF;  // a bit for each lane that takes part
 
 /// The sum of what the lanes of this warp contribute, for lane 0. All 32 lanes call it.
-__device__ float sum_of_warp(float mine) {
-  // TODO(7, bonus): the tree once more. __shfl_down_sync(kAllLanes, mine, 16) is the number of the
+__device__ float sum_of_warp(float value) {
+  // TODO(7, bonus): the tree once more. __shfl_down_sync(kAllLanes, value, 16) is the value of the
   //          lane 16 further: all lanes named in the mask meet there, and exchange registers. So a
   //          level needs no shared memory and no barrier. Then 8 further, 4, 2, 1.
-  return mine;
+  return value;
 }
 
 /// Stores the sum of what the threads of this block contribute at the block's place in `partial`.
-__device__ void store_sum_of_block(float mine, float* partial) {
+__device__ void store_sum_of_block(float thread_sum, float* partial) {
   __shared__ float of_warps[kWarp];  // a block has at most 32 warps
   const unsigned warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp, warps = blockDim.x / kWarp;
   // TODO(8, bonus): each warp adds up its threads' sums, and its lane 0 puts the result into
@@ -95,12 +95,12 @@ __global__ void warp_shuffle(const float* a, const float* b, float* partial, std
 constexpr unsigned kWidth = 4;  // floats in a float4
 
 __global__ void vectorized(const float* a, const float* b, float* partial, std::size_t n) {
-  float mine = 0;
+  float thread_sum = 0;
   // TODO(9, bonus): read a and b as arrays of n / kWidth float4, in a grid-stride loop, with a
   //          separate sum for each of x, y, z and w: so four products are in flight without an
   //          array. Invariant: every element is added exactly once, also the last n % kWidth, which
   //          are in no whole float4.
-  store_sum_of_block(mine, partial);
+  store_sum_of_block(thread_sum, partial);
 }
 
 // --- the grids -----------------------------------------------------------------------------------

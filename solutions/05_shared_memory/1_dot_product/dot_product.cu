@@ -23,7 +23,7 @@ static_assert((kThreads & (kThreads - 1)) == 0, "the tree halves the block until
 
 /// The sum of what the threads of this block contribute, for thread 0. `cache` is shared memory
 /// with one float per thread; the block's size is a power of two. All threads of the block call it.
-__device__ float sum_of_block(float* cache, float mine) {
+__device__ float sum_of_block(float* cache, float thread_sum) {
   // TODO(1): a tree. Each thread puts its number into `cache`. Then the first half of the threads
   //          add the second half's numbers to their own, then the first quarter the second
   //          quarter's, until one number is left.
@@ -31,9 +31,9 @@ __device__ float sum_of_block(float* cache, float mine) {
   //          add up to the sum, and *everyone* can see them.
   //          Every thread of the block must reach every __syncthreads(), the idle ones too.
   // BEGIN SOLUTION
-  // STUB: return mine;
+  // STUB: return thread_sum;
   const unsigned thread = threadIdx.x;
-  cache[thread] = mine;
+  cache[thread] = thread_sum;
   __syncthreads();  // all numbers are in place
 
   for (unsigned half = blockDim.x / 2; half > 0; half /= 2) {
@@ -54,12 +54,12 @@ __global__ void static_shared(const float* a, const float* b, float* partial, st
   //          strides of the grid. A thread without any brings 0. Then sum_of_block(), and one
   //          thread stores the block's sum in `partial`, where the block has a place of its own.
   // BEGIN SOLUTION
-  float mine = 0;
+  float thread_sum = 0;
   const std::size_t stride = std::size_t{gridDim.x} * blockDim.x;
   for (std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < n; i += stride)
-    mine += a[i] * b[i];
+    thread_sum += a[i] * b[i];
 
-  const float sum = sum_of_block(cache, mine);
+  const float sum = sum_of_block(cache, thread_sum);
   if (threadIdx.x == 0) partial[blockIdx.x] = sum;
   // END SOLUTION
 }
@@ -85,9 +85,9 @@ __device__ float sum_of_products(const float* a, const float* b, std::size_t n) 
   }
   for (; i < n; i += stride) sums[0] += a[i] * b[i];  // fewer than kInFlight are left
 
-  float mine = 0;
-  for (const float sum : sums) mine += sum;
-  return mine;
+  float thread_sum = 0;
+  for (const float sum : sums) thread_sum += sum;
+  return thread_sum;
   // END SOLUTION
 }
 
@@ -107,27 +107,27 @@ constexpr unsigned kWarp = 32;
 constexpr unsigned kAllLanes = 0xFFFFFFFF;  // a bit for each lane that takes part
 
 /// The sum of what the lanes of this warp contribute, for lane 0. All 32 lanes call it.
-__device__ float sum_of_warp(float mine) {
-  // TODO(7, bonus): the tree once more. __shfl_down_sync(kAllLanes, mine, 16) is the number of the
+__device__ float sum_of_warp(float value) {
+  // TODO(7, bonus): the tree once more. __shfl_down_sync(kAllLanes, value, 16) is the value of the
   //          lane 16 further: all lanes named in the mask meet there, and exchange registers. So a
   //          level needs no shared memory and no barrier. Then 8 further, 4, 2, 1.
   // BEGIN SOLUTION
-  // STUB: return mine;
+  // STUB: return value;
   for (unsigned half = kWarp / 2; half > 0; half /= 2)
-    mine += __shfl_down_sync(kAllLanes, mine, half);
-  return mine;
+    value += __shfl_down_sync(kAllLanes, value, half);
+  return value;
   // END SOLUTION
 }
 
 /// Stores the sum of what the threads of this block contribute at the block's place in `partial`.
-__device__ void store_sum_of_block(float mine, float* partial) {
+__device__ void store_sum_of_block(float thread_sum, float* partial) {
   __shared__ float of_warps[kWarp];  // a block has at most 32 warps
   const unsigned warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp, warps = blockDim.x / kWarp;
   // TODO(8, bonus): each warp adds up its threads' sums, and its lane 0 puts the result into
   //          of_warps. Then the first warp, all 32 lanes of it, adds up the warps' sums; a lane
   //          for which there is no warp brings 0. One barrier is enough: where?
   // BEGIN SOLUTION
-  const float of_warp = sum_of_warp(mine);
+  const float of_warp = sum_of_warp(thread_sum);
   if (lane == 0) of_warps[warp] = of_warp;
   __syncthreads();  // the sums of all warps are in place
   if (warp == 0) {
@@ -147,7 +147,7 @@ __global__ void warp_shuffle(const float* a, const float* b, float* partial, std
 constexpr unsigned kWidth = 4;  // floats in a float4
 
 __global__ void vectorized(const float* a, const float* b, float* partial, std::size_t n) {
-  float mine = 0;
+  float thread_sum = 0;
   // TODO(9, bonus): read a and b as arrays of n / kWidth float4, in a grid-stride loop, with a
   //          separate sum for each of x, y, z and w: so four products are in flight without an
   //          array. Invariant: every element is added exactly once, also the last n % kWidth, which
@@ -165,11 +165,11 @@ __global__ void vectorized(const float* a, const float* b, float* partial, std::
     sums.z += p.z * q.z;
     sums.w += p.w * q.w;
   }
-  mine = (sums.x + sums.y) + (sums.z + sums.w);
+  thread_sum = (sums.x + sums.y) + (sums.z + sums.w);
   const std::size_t left = n / kWidth * kWidth + first;
-  if (left < n) mine += a[left] * b[left];  // for at most kWidth - 1 threads of the grid
+  if (left < n) thread_sum += a[left] * b[left];  // for at most kWidth - 1 threads of the grid
   // END SOLUTION
-  store_sum_of_block(mine, partial);
+  store_sum_of_block(thread_sum, partial);
 }
 
 // --- the grids -----------------------------------------------------------------------------------

@@ -25,16 +25,16 @@ __device__ float sum_of_products(const float* a, const float* b, std::size_t n) 
   return sum;
 }
 
-__device__ float sum_of_warp(const warp_tile& warp, float mine) {
-  for (unsigned half = 16; half > 0; half /= 2) mine += warp.shfl_down(mine, half);
-  return mine;
+__device__ float sum_of_warp(const warp_tile& warp, float value) {
+  for (unsigned half = 16; half > 0; half /= 2) value += warp.shfl_down(value, half);
+  return value;
 }
 
-__device__ void tree(float* cache, float mine, double* sum) {
+__device__ void tree(float* cache, float thread_sum, double* sum) {
   const cg::thread_block block = cg::this_thread_block();
   const warp_tile warp = cg::tiled_partition<32>(block);
   const unsigned thread = block.thread_rank();
-  cache[thread] = mine;
+  cache[thread] = thread_sum;
   block.sync();
   for (unsigned half = block.size() / 2; half >= 32; half /= 2) {
     if (thread < half) cache[thread] += cache[thread + half];

@@ -30,10 +30,10 @@ __device__ float sum_of_products(const float* a, const float* b, std::size_t n) 
   return sum;
 }
 
-__device__ float sum_of_warp(float mine) {
+__device__ float sum_of_warp(float value) {
   for (unsigned other = 1; other < kWarp; other *= 2)
-    mine += __shfl_xor_sync(kAllLanes, mine, static_cast<int>(other));
-  return mine;
+    value += __shfl_xor_sync(kAllLanes, value, static_cast<int>(other));
+  return value;
 }
 
 /// Called by the first warp of each block, all lanes of it: stores the block's sum, and adds up all
@@ -50,15 +50,15 @@ __device__ void finish(float sum, float* partial, unsigned* finished) {
   __syncwarp();  // … by all lanes: a shuffle orders no memory
   before = __shfl_sync(kAllLanes, before, 0);
   if (before != gridDim.x - 1) return;
-  float mine = 0;
+  float thread_sum = 0;
   for (unsigned block = lane; block < gridDim.x; block += kWarp)
-    mine += __ldcg(&partial[1 + block]);
-  const float all = sum_of_warp(mine);
+    thread_sum += __ldcg(&partial[1 + block]);
+  const float all = sum_of_warp(thread_sum);
   if (lane == 0) partial[0] = all;
 }
 
-__device__ void tree(float* cache, float mine, float* partial, unsigned* finished) {
-  cache[threadIdx.x] = mine;
+__device__ void tree(float* cache, float thread_sum, float* partial, unsigned* finished) {
+  cache[threadIdx.x] = thread_sum;
   for (unsigned apart = 1; apart < blockDim.x; apart *= 2) {
     __syncthreads();
     const unsigned i = 2 * apart * threadIdx.x;
@@ -82,8 +82,8 @@ __global__ void dynamic_shared(const float* a, const float* b, float* partial, u
 
 __device__ void by_shuffles(float of_thread, float* partial, unsigned* finished) {
   __shared__ float of_warps[kWarp];
-  const float mine = sum_of_warp(of_thread);
-  if (threadIdx.x % kWarp == 0) of_warps[threadIdx.x / kWarp] = mine;
+  const float warp_sum = sum_of_warp(of_thread);
+  if (threadIdx.x % kWarp == 0) of_warps[threadIdx.x / kWarp] = warp_sum;
   __syncthreads();
   if (threadIdx.x >= kWarp) return;
   const bool there = threadIdx.x < blockDim.x / kWarp;

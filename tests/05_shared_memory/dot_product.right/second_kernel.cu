@@ -28,8 +28,8 @@ __device__ float products(const float* a, const float* b, std::size_t n) {
 }
 
 /// Lane k adds up every 32nd element from k on, and thread 0 what the lanes have.
-__device__ void gather(float* cache, float mine, float* to) {
-  cache[threadIdx.x] = mine;
+__device__ void gather(float* cache, float value, float* to) {
+  cache[threadIdx.x] = value;
   __syncthreads();
   if (threadIdx.x >= kWarp) return;
   float sum = 0;
@@ -68,14 +68,14 @@ __device__ float products_of_fours(const float* a, const float* b, std::size_t n
   return sum;
 }
 
-__device__ void shuffle(float mine, float* partial) {
+__device__ void shuffle(float thread_sum, float* partial) {
   __shared__ float of_warps[kWarp];
   const unsigned warps = blockDim.x / kWarp;
   const auto sum_of_lanes = [](float x) {
     for (int bit = 1; bit < 32; bit <<= 1) x += __shfl_xor_sync(kAllLanes, x, bit);
     return x;
   };
-  const float of_warp = sum_of_lanes(mine);
+  const float of_warp = sum_of_lanes(thread_sum);
   if (threadIdx.x % kWarp == kWarp - 1) of_warps[threadIdx.x / kWarp] = of_warp;
   __syncthreads();
   if (threadIdx.x / kWarp == warps - 1) {  // the last warp
@@ -95,9 +95,9 @@ __global__ void vectorized(const float* a, const float* b, float* partial, std::
 
 __global__ void add_up(const float* partial, unsigned blocks, float* sum) {
   __shared__ float cache[256];
-  float mine = 0;
-  for (unsigned i = threadIdx.x; i < blocks; i += blockDim.x) mine += partial[i];
-  gather(cache, mine, sum);
+  float thread_sum = 0;
+  for (unsigned i = threadIdx.x; i < blocks; i += blockDim.x) thread_sum += partial[i];
+  gather(cache, thread_sum, sum);
 }
 
 }  // namespace
