@@ -45,8 +45,8 @@ __global__ void subtract_column_means(const float* table, float* result, std::si
   __shared__ float tile[kRows][kColumns];
   const unsigned x = threadIdx.x, y = threadIdx.y;
   const std::size_t column = std::size_t{blockIdx.x} * kColumns + x;
-  const float mine = column < columns ? table[y * columns + column] : 0.0F;
-  tile[y][x] = mine;
+  const float value = column < columns ? table[y * columns + column] : 0.0F;
+  tile[y][x] = value;
 
   for (unsigned half = kRows / 2; half > 0; half /= 2) {
     if (y < half) {
@@ -55,7 +55,7 @@ __global__ void subtract_column_means(const float* table, float* result, std::si
     }
   }
   __syncthreads();  // the sums of the columns are complete
-  if (column < columns) result[y * columns + column] = mine - tile[0][x] / kRows;
+  if (column < columns) result[y * columns + column] = value - tile[0][x] / kRows;
 }
 
 }  // namespace
