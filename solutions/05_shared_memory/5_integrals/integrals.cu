@@ -39,14 +39,14 @@ __device__ double average_of_panel(rule quadrature, integrand f, double left, do
 
 /// The sum of what the threads of this block contribute, for thread 0. `cache` is shared memory
 /// with one double a thread; the block's size is a power of two. All threads of the block call it.
-__device__ double sum_of_block(double* cache, double mine) {
+__device__ double sum_of_block(double* cache, double thread_sum) {
   // TODO(2): the tree of 05.1, in double. Try it from memory.
   //          Invariant: before a level, the numbers of the threads that are still in the game
   //          add up to the sum, and everyone can see them.
   // BEGIN SOLUTION
-  // STUB: return mine;
+  // STUB: return thread_sum;
   const unsigned thread = threadIdx.x;
-  cache[thread] = mine;
+  cache[thread] = thread_sum;
   __syncthreads();  // all numbers are in place
 
   for (unsigned half = blockDim.x / 2; half > 0; half /= 2) {
@@ -67,12 +67,12 @@ __global__ void add_panels(rule quadrature, integrand f, double a, double h, std
   //          is one thread's, and a thread without any brings 0. Then the block's sum, and one
   //          thread stores it.
   // BEGIN SOLUTION
-  double mine = 0;
+  double thread_sum = 0;
   const std::size_t stride = std::size_t{gridDim.x} * blockDim.x;
   for (std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < n; i += stride)
-    mine += average_of_panel(quadrature, f, a + static_cast<double>(i) * h, h);
+    thread_sum += average_of_panel(quadrature, f, a + static_cast<double>(i) * h, h);
 
-  const double sum = sum_of_block(cache, mine);
+  const double sum = sum_of_block(cache, thread_sum);
   if (threadIdx.x == 0) partial[blockIdx.x] = sum;
   // END SOLUTION
 }
