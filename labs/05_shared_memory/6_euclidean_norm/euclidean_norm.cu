@@ -20,9 +20,9 @@ namespace {
 /// shared memory with kThreads elements. All threads of the block call it. The tree does not care
 /// what join is, as long as neither the order of the values nor that of the joining matters.
 template <class T, class Join>
-__device__ T join_block(T* cache, T mine, Join join) {
+__device__ T join_block(T* cache, T value, Join join) {
   // TODO(1): the tree of 05.1, with join(a, b) in place of a + b.
-  return join(mine, mine);
+  return join(value, value);
 }
 
 struct plus {

@@ -20,12 +20,12 @@ namespace {
 /// shared memory with kThreads elements. All threads of the block call it. The tree does not care
 /// what join is, as long as neither the order of the values nor that of the joining matters.
 template <class T, class Join>
-__device__ T join_block(T* cache, T mine, Join join) {
+__device__ T join_block(T* cache, T value, Join join) {
   // TODO(1): the tree of 05.1, with join(a, b) in place of a + b.
   // BEGIN SOLUTION
-  // STUB: return join(mine, mine);
+  // STUB: return join(value, value);
   const unsigned thread = threadIdx.x;
-  cache[thread] = mine;
+  cache[thread] = value;
   __syncthreads();  // all values are in place
 
   for (unsigned half = blockDim.x / 2; half > 0; half /= 2) {
@@ -49,13 +49,13 @@ __global__ void sum_squares(const float* x, std::size_t n, float scale, float* p
   // TODO(2): in strides of the grid, as in 05.1. Divide, and do not multiply by 1 / scale: that is
   //          infinity for the smallest floats.
   // BEGIN SOLUTION
-  float mine = 0;
+  float thread_sum = 0;
   const std::size_t stride = std::size_t{gridDim.x} * blockDim.x;
   for (std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < n; i += stride) {
     const float scaled = x[i] / scale;
-    mine += scaled * scaled;
+    thread_sum += scaled * scaled;
   }
-  const float sum = join_block(cache, mine, plus{});
+  const float sum = join_block(cache, thread_sum, plus{});
   if (threadIdx.x == 0) partial[blockIdx.x] = sum;
   // END SOLUTION
 }
@@ -80,11 +80,11 @@ __global__ void find_largest(const float* x, std::size_t n, float* partial) {
   // TODO(5): as sum_squares(), with another join. What does a thread without elements bring, so
   //          that it changes nothing?
   // BEGIN SOLUTION
-  float mine = 0;
+  float thread_max = 0;
   const std::size_t stride = std::size_t{gridDim.x} * blockDim.x;
   for (std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < n; i += stride)
-    mine = larger{}(mine, fabsf(x[i]));
-  const float largest = join_block(cache, mine, larger{});
+    thread_max = larger{}(thread_max, fabsf(x[i]));
+  const float largest = join_block(cache, thread_max, larger{});
   if (threadIdx.x == 0) partial[blockIdx.x] = largest;
   // END SOLUTION
 }
@@ -119,11 +119,11 @@ __global__ void sum_scaled(const float* x, std::size_t n, scaled_sum* partial) {
 
   // TODO(8): once more. What is the pair of a single element?
   // BEGIN SOLUTION
-  scaled_sum mine{0, 0};
+  scaled_sum thread_sum{0, 0};
   const std::size_t stride = std::size_t{gridDim.x} * blockDim.x;
   for (std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < n; i += stride)
-    mine = join_scaled{}(mine, {fabsf(x[i]), 1});
-  const scaled_sum sum = join_block(cache, mine, join_scaled{});
+    thread_sum = join_scaled{}(thread_sum, {fabsf(x[i]), 1});
+  const scaled_sum sum = join_block(cache, thread_sum, join_scaled{});
   if (threadIdx.x == 0) partial[blockIdx.x] = sum;
   // END SOLUTION
 }
