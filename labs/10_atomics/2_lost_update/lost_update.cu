@@ -35,9 +35,9 @@ static_assert(sizeof(counter) == sizeof(std::uint64_t));
 //          why? Run it, then `scripts/lab check 10.2`, and repair it.
 __global__ void count_everybody(counter* count, unsigned rounds) {
   for (unsigned round = 0; round < rounds; ++round) {
-    const counter mine = *count;
+    const counter old = *count;
     __syncthreads();  // "now no thread is in the middle of reading"
-    *count = mine + 1;
+    *count = old + 1;
     __syncthreads();  // "now no thread is in the middle of writing"
   }
 }

@@ -20,13 +20,13 @@ inline std::vector<moment> reference(std::span<const turn> schedule, unsigned th
   std::vector<moment> moments;
   std::int32_t x = start;
   for (const turn& now : schedule) {
-    std::int32_t& mine = own[now.thread];
-    if (now.op == operation::read) mine = x;
+    std::int32_t& value = own[now.thread];
+    if (now.op == operation::read) value = x;
     // In unsigned, where it is no mistake to go beyond the largest number.
     if (now.op == operation::add)
-      mine = static_cast<std::int32_t>(static_cast<std::uint32_t>(mine) + 1U);
-    if (now.op == operation::write) x = mine;
-    moments.push_back({x, mine});
+      value = static_cast<std::int32_t>(static_cast<std::uint32_t>(value) + 1U);
+    if (now.op == operation::write) x = value;
+    moments.push_back({x, value});
   }
   return moments;
 }

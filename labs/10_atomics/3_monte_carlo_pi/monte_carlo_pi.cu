@@ -63,12 +63,12 @@ __device__ unsigned hits_of_thread(std::uint64_t points, std::uint64_t seed) {
 }
 
 /// The sum of what the 32 lanes of this warp contribute, for lane 0. All 32 lanes call it.
-__device__ unsigned sum_of_warp(unsigned mine) {
-  // TODO(4): a tree without shared memory. __shfl_down_sync(kAllLanes, mine, d) is the `mine` of
+__device__ unsigned sum_of_warp(unsigned value) {
+  // TODO(4): a tree without shared memory. __shfl_down_sync(kAllLanes, value, d) is the `value` of
   //          the lane d further up. Add that of the lane 16 further up, then 8, 4, 2, 1.
   //          Invariant: before each level, the numbers of the first 2d lanes add up to the sum. All
   //          lanes take part in every shuffle, whether their sum is still needed or not.
-  return mine;
+  return value;
 }
 
 __global__ void per_warp(std::uint64_t points, std::uint64_t seed, counter* total) {

@@ -48,9 +48,9 @@ static_assert(sizeof(counter) == sizeof(std::uint64_t));
 __global__ void count_everybody(counter* count, unsigned rounds) {
   for (unsigned round = 0; round < rounds; ++round) {
     // BEGIN SOLUTION
-    // STUB: const counter mine = *count;
+    // STUB: const counter old = *count;
     // STUB: __syncthreads();  // "now no thread is in the middle of reading"
-    // STUB: *count = mine + 1;
+    // STUB: *count = old + 1;
     // STUB: __syncthreads();  // "now no thread is in the middle of writing"
     atomicAdd(count, 1ULL);
     // END SOLUTION
