@@ -74,17 +74,17 @@ __global__ void shared_atomics(const std::uint8_t* bytes, std::size_t n, counter
   //          all have counted. Every thread of the block reaches every __syncthreads(), those too
   //          that have no byte.
   // BEGIN SOLUTION
-  __shared__ unsigned mine[kBins];  // what this block has counted
-  for (unsigned bin = threadIdx.x; bin < kBins; bin += blockDim.x) mine[bin] = 0;
+  __shared__ unsigned block_histogram[kBins];  // what this block has counted
+  for (unsigned bin = threadIdx.x; bin < kBins; bin += blockDim.x) block_histogram[bin] = 0;
   __syncthreads();  // all counters are 0
 
   const std::size_t stride = std::size_t{gridDim.x} * blockDim.x;
   for (std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < n; i += stride)
-    atomicAdd(&mine[bytes[i]], 1U);
+    atomicAdd(&block_histogram[bytes[i]], 1U);
   __syncthreads();  // the block has counted all its bytes
 
   for (unsigned bin = threadIdx.x; bin < kBins; bin += blockDim.x)
-    atomicAdd(&count[bin], counter{mine[bin]});
+    atomicAdd(&count[bin], counter{block_histogram[bin]});
   // END SOLUTION
 }
 

@@ -31,34 +31,34 @@ __global__ void global_atomics(const std::uint8_t* bytes, std::size_t n, counter
 }
 
 __global__ void shared_atomics(const std::uint8_t* bytes, std::size_t n, counter* count) {
-  __shared__ unsigned mine[kBins];
-  for (unsigned bin = threadIdx.x; bin < kBins; bin += blockDim.x) mine[bin] = 0;
+  __shared__ unsigned block_histogram[kBins];
+  for (unsigned bin = threadIdx.x; bin < kBins; bin += blockDim.x) block_histogram[bin] = 0;
   __syncthreads();
   // A block has a part of the bytes to itself, from its first one on.
   const std::size_t part = (n + gridDim.x - 1) / gridDim.x;
   const std::size_t begin = part * blockIdx.x;
   const std::size_t end = begin + part < n ? begin + part : n;
   for (std::size_t i = begin + threadIdx.x; i < end; i += blockDim.x)
-    atomicInc(&mine[bytes[i]], ~0U);
+    atomicInc(&block_histogram[bytes[i]], ~0U);
   __syncthreads();
   for (unsigned bin = threadIdx.x; bin < kBins; bin += blockDim.x)
-    if (mine[bin] != 0) atomicAdd(&count[bin], counter{mine[bin]});
+    if (block_histogram[bin] != 0) atomicAdd(&count[bin], counter{block_histogram[bin]});
 }
 
 __global__ void lane_copies(const std::uint8_t* bytes, std::size_t n, counter* count) {
   __shared__ unsigned copies[kLanes * kStride];
   for (unsigned i = threadIdx.x; i < kLanes * kStride; i += blockDim.x) copies[i] = 0;
   __syncthreads();
-  unsigned* const mine = copies + threadIdx.x % kLanes * kStride;
+  unsigned* const lane_histogram = copies + threadIdx.x % kLanes * kStride;
   const std::size_t first = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
   const std::size_t stride = std::size_t{gridDim.x} * blockDim.x;
   for (std::size_t i = first; i < n / 16; i += stride) {
     const uint4 loaded = reinterpret_cast<const uint4*>(bytes)[i];
     for (unsigned word : {loaded.x, loaded.y, loaded.z, loaded.w})
-      for (unsigned k = 0; k < 4; ++k, word >>= 8) atomicAdd(&mine[word % 256], 1U);
+      for (unsigned k = 0; k < 4; ++k, word >>= 8) atomicAdd(&lane_histogram[word % 256], 1U);
   }
   if (first == 0)
-    for (std::size_t i = n - n % 16; i < n; ++i) atomicAdd(&mine[bytes[i]], 1U);
+    for (std::size_t i = n - n % 16; i < n; ++i) atomicAdd(&lane_histogram[bytes[i]], 1U);
   __syncthreads();
   for (unsigned bin = threadIdx.x; bin < kBins; bin += blockDim.x) {
     counter sum = 0;

@@ -34,16 +34,17 @@ __global__ void global_atomics(const std::uint8_t* bytes, std::size_t n, counter
 }
 
 __global__ void shared_atomics(const std::uint8_t* bytes, std::size_t n, counter* count) {
-  extern __shared__ unsigned mine[];
-  for (unsigned bin = threadIdx.x; bin < kBins; bin += blockDim.x) mine[bin] = 0;
+  extern __shared__ unsigned block_histogram[];
+  for (unsigned bin = threadIdx.x; bin < kBins; bin += blockDim.x) block_histogram[bin] = 0;
   __syncthreads();
   const std::size_t stride = std::size_t{gridDim.x} * blockDim.x;
   for (std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < n; i += stride)
-    for_each_value(bytes[i],
-                   [&](unsigned byte, unsigned how_many) { atomicAdd(&mine[byte], how_many); });
+    for_each_value(bytes[i], [&](unsigned byte, unsigned how_many) {
+      atomicAdd(&block_histogram[byte], how_many);
+    });
   __syncthreads();
   for (unsigned bin = threadIdx.x; bin < kBins; bin += blockDim.x)
-    atomicAdd(&count[bin], counter{mine[bin]});
+    atomicAdd(&count[bin], counter{block_histogram[bin]});
 }
 
 /// Blocks of whole warps add up by shuffles; in others each thread has bins of its own.
