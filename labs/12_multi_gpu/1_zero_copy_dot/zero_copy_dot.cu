@@ -87,13 +87,13 @@ result zero_copy(std::span<const float> a, std::span<const float> b) {
 // Requires that no slot is filled again before the device has fetched what was in it.
 
 /// A host thread's share: piece `first` and every `step`-th one after it.
-void send_pieces(staging_lane& mine, std::span<const float> a, std::span<const float> b,
+void send_pieces(staging_lane& lane, std::span<const float> a, std::span<const float> b,
                  std::size_t first, std::size_t step) {
   // TODO(5, bonus): for each piece take the next slot of the ring. Wait for its event (if it was
   //                 never recorded, that takes no time); copy the piece of a and that of b into
-  //                 it; queue the copies to mine.a and mine.b, the event, and the kernel.
+  //                 it; queue the copies to lane.a and lane.b, the event, and the kernel.
   //                 Invariant: the host waits for nothing but a slot that it needs. Why is one
-  //                 mine.a enough, where the ring has several slots?
+  //                 lane.a enough, where the ring has several slots?
 }
 
 result staged(std::span<const float> a, std::span<const float> b) {

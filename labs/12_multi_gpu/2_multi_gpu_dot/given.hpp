@@ -47,9 +47,9 @@ __global__ void sums_of_blocks(const float* a, const float* b, float* partial, s
   }
   for (; i < n; i += stride) sums[0] += a[i] * b[i];
 
-  float mine = 0;
-  for (const float sum : sums) mine += sum;
-  const float sum = sum_of_block(cache, mine);
+  float thread_sum = 0;
+  for (const float sum : sums) thread_sum += sum;
+  const float sum = sum_of_block(cache, thread_sum);
   if (threadIdx.x == 0) partial[blockIdx.x] = sum;
 }
 
@@ -127,26 +127,26 @@ inline std::vector<share_of_pieces> shares_of_pieces(std::span<const std::size_t
 
 /// The bonus step of 12.1 (do that first; this is its solution): sends a share's pieces through the
 /// ring of pinned buffers to the current device.
-inline void send_pieces(staging_lane& mine, std::span<const float> a, std::span<const float> b,
+inline void send_pieces(staging_lane& lane, std::span<const float> a, std::span<const float> b,
                         const share_of_pieces& share) {
   const std::size_t piece = kStagingPiece;
   std::size_t turn = 0;
   for (std::size_t begin = share.begin + share.first * piece; begin < share.end;
        begin += share.step * piece, ++turn) {
     const std::size_t n = std::min(piece, share.end - begin);
-    float* const slot_a = mine.ring.data() + turn % kStagingSlots * 2 * piece;
+    float* const slot_a = lane.ring.data() + turn % kStagingSlots * 2 * piece;
     float* const slot_b = slot_a + piece;
-    const event& fetched = mine.fetched[turn % kStagingSlots];
+    const event& fetched = lane.fetched[turn % kStagingSlots];
     CUDA_CHECK(cudaEventSynchronize(fetched));
     std::copy_n(a.data() + begin, n, slot_a);  // memmove, where std::ranges::copy is a loop
     std::copy_n(b.data() + begin, n, slot_b);
-    CUDA_CHECK(cudaMemcpyAsync(mine.a.data(), slot_a, n * sizeof(float), cudaMemcpyHostToDevice,
-                               mine.queue));
-    CUDA_CHECK(cudaMemcpyAsync(mine.b.data(), slot_b, n * sizeof(float), cudaMemcpyHostToDevice,
-                               mine.queue));
-    CUDA_CHECK(cudaEventRecord(fetched, mine.queue));
-    launch(mine.blocks, mine.a.data(), mine.b.data(), mine.partial.data() + turn * mine.blocks, n,
-           mine.queue);
+    CUDA_CHECK(cudaMemcpyAsync(lane.a.data(), slot_a, n * sizeof(float), cudaMemcpyHostToDevice,
+                               lane.queue));
+    CUDA_CHECK(cudaMemcpyAsync(lane.b.data(), slot_b, n * sizeof(float), cudaMemcpyHostToDevice,
+                               lane.queue));
+    CUDA_CHECK(cudaEventRecord(fetched, lane.queue));
+    launch(lane.blocks, lane.a.data(), lane.b.data(), lane.partial.data() + turn * lane.blocks, n,
+           lane.queue);
   }
 }
 

@@ -29,9 +29,9 @@ __global__ void sums_of_blocks(const float* a, const float* b, float* partial, s
   }
   for (; i < n; i += stride) sums[0] += a[i] * b[i];  // fewer than kInFlight are left
 
-  float mine = 0;
-  for (const float sum : sums) mine += sum;
-  const float sum = sum_of_block(cache, mine);
+  float thread_sum = 0;
+  for (const float sum : sums) thread_sum += sum;
+  const float sum = sum_of_block(cache, thread_sum);
   if (threadIdx.x == 0) partial[blockIdx.x] = sum;
   // END SOLUTION
 }
@@ -145,32 +145,32 @@ result zero_copy(std::span<const float> a, std::span<const float> b) {
 // Requires that no slot is filled again before the device has fetched what was in it.
 
 /// A host thread's share: piece `first` and every `step`-th one after it.
-void send_pieces(staging_lane& mine, std::span<const float> a, std::span<const float> b,
+void send_pieces(staging_lane& lane, std::span<const float> a, std::span<const float> b,
                  std::size_t first, std::size_t step) {
   // TODO(5, bonus): for each piece take the next slot of the ring. Wait for its event (if it was
   //                 never recorded, that takes no time); copy the piece of a and that of b into
-  //                 it; queue the copies to mine.a and mine.b, the event, and the kernel.
+  //                 it; queue the copies to lane.a and lane.b, the event, and the kernel.
   //                 Invariant: the host waits for nothing but a slot that it needs. Why is one
-  //                 mine.a enough, where the ring has several slots?
+  //                 lane.a enough, where the ring has several slots?
   // BEGIN SOLUTION
   const std::size_t piece = kStagingPiece;
   std::size_t turn = 0;
   for (std::size_t begin = first * piece; begin < a.size(); begin += step * piece, ++turn) {
     const std::size_t n = std::min(piece, a.size() - begin);
-    float* const slot_a = mine.ring.data() + turn % kStagingSlots * 2 * piece;
+    float* const slot_a = lane.ring.data() + turn % kStagingSlots * 2 * piece;
     float* const slot_b = slot_a + piece;
-    const event& fetched = mine.fetched[turn % kStagingSlots];
+    const event& fetched = lane.fetched[turn % kStagingSlots];
     CUDA_CHECK(cudaEventSynchronize(fetched));
     std::copy_n(a.data() + begin, n, slot_a);  // memmove, where std::ranges::copy is a loop
     std::copy_n(b.data() + begin, n, slot_b);
     // The stream has one order: these copies come after the kernel for the piece before.
-    CUDA_CHECK(cudaMemcpyAsync(mine.a.data(), slot_a, n * sizeof(float), cudaMemcpyHostToDevice,
-                               mine.queue));
-    CUDA_CHECK(cudaMemcpyAsync(mine.b.data(), slot_b, n * sizeof(float), cudaMemcpyHostToDevice,
-                               mine.queue));
-    CUDA_CHECK(cudaEventRecord(fetched, mine.queue));
-    launch(mine.blocks, mine.a.data(), mine.b.data(), mine.partial.data() + turn * mine.blocks, n,
-           mine.queue);
+    CUDA_CHECK(cudaMemcpyAsync(lane.a.data(), slot_a, n * sizeof(float), cudaMemcpyHostToDevice,
+                               lane.queue));
+    CUDA_CHECK(cudaMemcpyAsync(lane.b.data(), slot_b, n * sizeof(float), cudaMemcpyHostToDevice,
+                               lane.queue));
+    CUDA_CHECK(cudaEventRecord(fetched, lane.queue));
+    launch(lane.blocks, lane.a.data(), lane.b.data(), lane.partial.data() + turn * lane.blocks, n,
+           lane.queue);
   }
   // END SOLUTION
 }
