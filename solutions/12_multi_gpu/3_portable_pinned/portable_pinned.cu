@@ -101,17 +101,17 @@ struct job {
 // or launches; and that no sum is read before it is there.
 
 void zero_copy(job& all) {
-  in_a_thread_each(all.parts, [&all](const part& mine) {
-    CUDA_CHECK(cudaSetDevice(mine.device));  // a new thread's current device is device 0
-    const auto device = static_cast<std::size_t>(mine.device);
+  in_a_thread_each(all.parts, [&all](const part& share) {
+    CUDA_CHECK(cudaSetDevice(share.device));  // a new thread's current device is device 0
+    const auto device = static_cast<std::size_t>(share.device);
     look(all.a, all.reports[device]);
     event_timer kernel;
     kernel.start();
-    launch(mine.blocks, all.a.device() + mine.begin, all.b.device() + mine.begin,
-           all.partial.device() + mine.first_sum, mine.size, nullptr);
+    launch(share.blocks, all.a.device() + share.begin, all.b.device() + share.begin,
+           all.partial.device() + share.first_sum, share.size, nullptr);
     kernel.stop();
     CUDA_CHECK(cudaDeviceSynchronize());  // until then the kernel may not even have begun
-    all.sums[device] = sum_of(all.partial, mine);
+    all.sums[device] = sum_of(all.partial, share);
     all.reports[device].kernel_ms = kernel.milliseconds();
   });
 }
