@@ -86,24 +86,24 @@ REQUIRED_WORK(KernelsForEveryStep) {
   for (const auto& [version, name] : kSteps) {
     if (version == step::several_steps) continue;
     const bool fused = version == step::fused;
-    lab::testing::required plate{.threads = 67U * 131 / (fused ? 32U : 8U),
-                                 .blocks = 2,
-                                 .kernels = fused ? kTimes : 2 * kTimes,
-                                 .sent = 2 * bytes,
-                                 .fetched = bytes,
-                                 .writes = kTimes * bytes};
+    lab::testing::required expected{.threads = 67U * 131 / (fused ? 32U : 8U),
+                                    .blocks = 2,
+                                    .kernels = fused ? kTimes : 2 * kTimes,
+                                    .sent = 2 * bytes,
+                                    .fetched = bytes,
+                                    .writes = kTimes * bytes};
     if (version == step::texture_1d || version == step::texture_2d) {
-      plate.calls = {"cudaCreateTextureObject"};
-      plate.reads_at_most = 1;  // by pointers: none
+      expected.calls = {"cudaCreateTextureObject"};
+      expected.reads_at_most = 1;  // by pointers: none
     } else {
-      plate.not_called = {"cudaCreateTextureObject"};
-      plate.reads = 2 * kTimes * bytes;
+      expected.not_called = {"cudaCreateTextureObject"};
+      expected.reads = 2 * kTimes * bytes;
     }
     const lab::testing::work done =
         work_of([&, version = version] { return is_right(version, p, kTimes); });
-    EXPECT_TRUE(as_required(done, plate)) << name;
+    EXPECT_TRUE(as_required(done, expected)) << name;
     for (const auto& k : done.kernels)
-      EXPECT_GE(k.all_threads(), plate.threads) << name << ": the threads of " << k.name;
+      EXPECT_GE(k.all_threads(), expected.threads) << name << ": the threads of " << k.name;
     if (fused) {
       EXPECT_LT(done.kernels.size(), 2U * kTimes) << name << ": one kernel per step";
     }
@@ -118,7 +118,7 @@ REQUIRED_WORK(OneKernelForSeveralSteps) {
   constexpr std::size_t kTimes = 16;
   const plate p = random_plate(167, 131, 1);
   const std::size_t bytes = bytes_of(p.initial);
-  const lab::testing::required plate{
+  const lab::testing::required expected{
       .threads = 167 * 131 / 32,
       .blocks = 2,
       .sent = 2 * bytes,
@@ -128,9 +128,9 @@ REQUIRED_WORK(OneKernelForSeveralSteps) {
       .writes = bytes,
       .reads_at_most = 2 * kTimes * bytes};  // as a kernel per step reads the cells and the heaters
   const lab::testing::work done = work_of([&] { return is_right(step::several_steps, p, kTimes); });
-  EXPECT_TRUE(as_required(done, plate)) << "several_steps";
+  EXPECT_TRUE(as_required(done, expected)) << "several_steps";
   for (const auto& k : done.kernels)
-    EXPECT_GE(k.all_threads(), plate.threads) << "several_steps: the threads of " << k.name;
+    EXPECT_GE(k.all_threads(), expected.threads) << "several_steps: the threads of " << k.name;
   EXPECT_LE(done.kernels.size(), kTimes / 4 + 1)
       << "several_steps: one kernel for at least four steps, and one for the heaters";
 }
