@@ -404,6 +404,7 @@ TEST(AddTogether, LosesNothing) {
           << threads << " threads, the host " << host_times << " times";
     }
   EXPECT_EQ(add_together(kLargest, 2, 1, 1), 2U) << "it wraps around";
+  EXPECT_EQ(add_together(7, 3, 2, 100'000), 500'007U) << "far more than there are threads";
 }
 
 FAULT_TEST_P(EachOperation, ReportsEveryCallThatFails) {
