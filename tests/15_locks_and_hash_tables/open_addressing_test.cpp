@@ -380,6 +380,11 @@ TEST_P(EachStep, RefusesKeysThatFindNoSlot) {
   }
 }
 
+TEST_P(EachStep, CountsKeysWithoutASlotInAllBlocks) {
+  const numbers keys = different_numbers(version(), 1000, 10);
+  expect_full(version(), kSlotsOfAWindow, {insert(keys, keys)}, keys.size() - kSlotsOfAWindow);
+}
+
 TEST_P(EachStep, RefusesWhatCannotBeAKeyOrAValue) {
   const auto expect_refused = [&](const batch& b) {
     EXPECT_THROW(apply_batches(version(), 8, std::vector<batch>{insert({1}, {1}), b}),
