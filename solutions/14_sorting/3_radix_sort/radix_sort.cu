@@ -255,8 +255,10 @@ __device__ unsigned order_tile(const pass<Key>& job, tile_of_thread<Key>& mine, 
       position[digit] = first + static_cast<unsigned>(__popc(same));
       masks[digit] = 0;
     }
-    __syncwarp();  // all lanes can go on to the next round
-  }
+    // All lanes go on to the next round together.
+    __syncwarp();
+  }  // that was the last round
+
   __syncthreads();  // all warps are done with the masks, which are where the keys will be
 #pragma unroll
   for (unsigned j = 0; j < kItems; ++j) memory.keys[mine.rank(j)] = mine.key[j];
