@@ -13,10 +13,6 @@
 #include <tuple>
 #include <vector>
 
-#ifdef __CPU_DEVICE__
-#include <cpu_device.h>
-#endif
-
 #include "fault_tests.hpp"
 #include "full_size.hpp"
 #include "lab/errors.hpp"
