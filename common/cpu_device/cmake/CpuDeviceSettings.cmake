@@ -71,5 +71,7 @@ if(NOT TARGET lab_settings)
   target_compile_options(lab_settings INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off>)
   add_library(lab_strict INTERFACE)  # what the CPU device itself is compiled with
   # A project that chooses no build type still wants a quick CPU device.
-  target_compile_options(lab_strict INTERFACE $<$<CONFIG:>:-O2>)
+  target_compile_options(lab_strict INTERFACE $<$<CONFIG:>:-O2>
+    # clang 17 and later warn of what std::stable_sort of g++ 12's library calls in its own headers.
+    $<$<AND:$<COMPILE_LANG_AND_ID:CXX,Clang>,$<VERSION_GREATER_EQUAL:$<CXX_COMPILER_VERSION>,17>>:-Wno-deprecated-declarations>)
 endif()
