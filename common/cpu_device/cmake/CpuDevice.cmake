@@ -74,7 +74,8 @@ function(cpu_device_check_options variable)
     list(APPEND options -fsanitize=alignment)
     list(APPEND options -Wno-tsan)  # warns that its own library knows no fences; ours does
   else()
-    list(APPEND options -fno-vectorize "SHELL:-mllvm -tsan-distinguish-volatile=1")
+    # Two words: options of source files, where some of these go, know no SHELL:.
+    list(APPEND options -fno-vectorize -mllvm -tsan-distinguish-volatile=1)
   endif()
   set(${variable} "${options}" PARENT_SCOPE)
 endfunction()
