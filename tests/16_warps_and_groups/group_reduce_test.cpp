@@ -62,7 +62,7 @@ REQUIRED_WORK(GroupsThatAddUpRowsWithoutSharedMemory) {
       return has_sums(version, random_words(n * 5, 1), 5, kMost, 8);
     })) << name;
   for (const auto& [version, name] : kSteps)
-    for (const unsigned tile : {4U, 8U, 32U}) {
+    for (const unsigned tile : {2U, 4U, 8U, 16U, 32U}) {
       const auto done = work_of(
           [&, version = version] { return has_sums(version, values, kLength, kMost, tile); });
       EXPECT_TRUE(as_required(
@@ -97,6 +97,16 @@ REQUIRED_WORK(GroupsThatAddUpRowsWithoutSharedMemory) {
           EXPECT_GE(exchanges, kRows * std::countr_zero(tile)) << name << ": a level is a shuffle";
       }
     }
+}
+
+REQUIRED_WORK(TilesThatShareRowsShorterThanThey) {
+  constexpr std::size_t kRows = 300, kLength = 5;
+  const vector values = random_words(kRows * kLength, 6);
+  for (const auto& [version, name] : kSteps)
+    EXPECT_TRUE(as_required(
+        work_of([&, version = version] { return has_sums(version, values, kLength, kMost, 8); }),
+        {.threads = kRows / 3 * kLength, .reads = bytes_of(values)}))
+        << name;
 }
 
 // --- every step, every tile ----------------------------------------------------------------------
@@ -180,6 +190,7 @@ TEST_P(EachStep, AddsUpManyRowsAndLongOnes) {
   EXPECT_TRUE(has_sums(version(), random_words(20'011 * 3, 1), 3, kHalf, 2));
   EXPECT_TRUE(has_sums(version(), random_words(3 * 10'007, 2), 10'007, kHalf, 32));
   EXPECT_TRUE(has_sums(version(), random_words(3 * 1021, 3), 1021, kHalf, 4));
+  EXPECT_TRUE(has_sums(version(), random_words(2 * 65'543, 4), 65'543, kHalf, 32));
 }
 
 TEST_P(EachStep, AddsWhatCancelsModulo2To32) {
