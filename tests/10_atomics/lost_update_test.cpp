@@ -87,17 +87,30 @@ std::vector<turn> random_turns(std::size_t n, unsigned threads, std::uint64_t se
 
 REQUIRED_WORK(ThreadsThatTakeTurnsAndThreadsThatDoNot) {
   const auto turns = random_turns(60, 5, 1);
-  EXPECT_TRUE(as_required(work_of([&] { return is_as_scheduled(turns, 5, 7); }),
-                          {.threads = 5,
-                           .sent = bytes_of(turns),
-                           .fetched = turns.size() * sizeof(moment),
-                           .writes = turns.size() * sizeof(moment)}));
+  const auto done = work_of([&] { return is_as_scheduled(turns, 5, 7); });
+  EXPECT_TRUE(as_required(done, {.threads = 5,
+                                 .sent = bytes_of(turns),
+                                 .fetched = turns.size() * sizeof(moment),
+                                 .writes = turns.size() * sizeof(moment)}));
+  if (done.watched && !done.kernels.empty()) {
+    const auto& k = done.kernels.back();
+    EXPECT_GT(k.writes + k.shared + k.warp_functions, turns.size() * sizeof(moment))
+        << "threads write x where the others read it";
+  }
+  const std::vector<turn> of_one = {{0, kRead}, {0, kAdd}, {0, kWrite}};
+  const auto replayed = work_of([&] { return is_as_scheduled(of_one, 70, 7); });
+  EXPECT_TRUE(as_required(replayed, {.threads = 1}));
+  if (!replayed.kernels.empty()) {
+    EXPECT_EQ(replayed.kernels.back().all_threads(), 70U)
+        << "one block of as many threads as were asked for, whether it is their turn or not";
+  }
   EXPECT_TRUE(as_required(work_of([&] { return count(4, 64, 3).count == 4U * 64 * 3; }),
                           {.threads = 4 * 64, .blocks = 4, .fetched = 4, .atomics = true}));
   EXPECT_TRUE(
       at_other_sizes([](std::size_t n) { return is_as_scheduled(random_turns(n, 5, 1), 5, 7); }));
   EXPECT_TRUE(
       at_other_sizes([](unsigned n) { return count(n, n + 1, 3).count == n * (n + 1) * 3; }));
+  EXPECT_TRUE(at_other_sizes([](unsigned n) { return count(n, n, 3).count == n * n * 3; }));
 }
 
 // --- slow motion ---------------------------------------------------------------------------------
@@ -188,7 +201,7 @@ INSTANTIATE_TEST_SUITE_P(Launches, Count,
                                            launch{1, 31, 2}, launch{1, 32, 3}, launch{1, 33, 5},
                                            launch{1, 255, 1}, launch{1, 256, 7}, launch{1, 1024, 2},
                                            launch{17, 257, 3}, launch{1000, 1, 13},
-                                           launch{101, 64, 10}),
+                                           launch{101, 64, 10}, launch{1, 1, 65'537}),
                          [](const auto& info) {
                            return std::to_string(info.param.blocks) + "x" +
                                   std::to_string(info.param.threads) + "x" +
@@ -220,6 +233,10 @@ TEST(CountEverybody, IsZeroForNobody) {
 TEST(CountEverybody, RefusesMoreThanTheDeviceCanLaunch) {
   EXPECT_THROW(count(1, 1025, 1), lab::invalid_input);
   EXPECT_THROW(count(0x8000'0000U, 1, 1), lab::invalid_input);
+  // Nor where there is nothing to count.
+  EXPECT_THROW(count(1, 1025, 0), lab::invalid_input);
+  EXPECT_THROW(count(0, 1025, 1), lab::invalid_input);
+  EXPECT_THROW(count(0x8000'0000U, 0, 1), lab::invalid_input);
   EXPECT_EQ(count(1, 1024, 1).count, 1024U) << "and it works again";
 }
 
@@ -243,6 +260,10 @@ TEST(Count, IsThatOfTheProgramsThreads) {
     return count(kDefaultBlocks, kDefaultThreads, kDefaultRounds).count ==
            std::uint64_t{kDefaultBlocks} * kDefaultThreads * kDefaultRounds;
   });
+}
+
+TEST(Count, GoesBeyondWhatAFloatCanCount) {
+  expect_at_full_size([] { return count(17, 1023, 965).count == 17U * 1023 * 965; });  // over 2^24
 }
 
 }  // namespace
