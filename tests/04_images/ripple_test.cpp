@@ -65,9 +65,15 @@ REQUIRED_WORK(AThreadForEachPixel) {
       EXPECT_EQ(std::pair(k.block_x, k.block_y),
                 version == step::blocks_16x16 ? std::pair(16U, 16U) : std::pair(256U, 1U))
           << name << ": the threads of a block";
-    EXPECT_TRUE(at_other_sizes([version = version](int n) {
-      return is_right(version, n, n + 1, 5);
-    })) << name;
+    if (version == step::flat_256) {
+      for (const auto& k : done.kernels)
+        EXPECT_LT(k.all_threads(), kPixels + 2 * 256)
+            << name << ": along all pixels, a block begins where the one before it ends";
+    }
+    for (const int more : {0, 1})
+      EXPECT_TRUE(at_other_sizes([=, version = version](int n) {
+        return is_right(version, n, n + more, 5);
+      })) << name;
   }
 }
 
@@ -97,7 +103,7 @@ INSTANTIATE_TEST_SUITE_P(Steps, Pixels,
 
 TEST_P(Pixels, HaveTheReferencesGrey) {
   const auto& [version, extent] = GetParam();
-  for (const int tick : {0, 1, 5, 22, 100, -3})
+  for (const int tick : {0, 1, 5, 22, 100, -1, -3})
     EXPECT_TRUE(is_right(version.value, extent.width, extent.height, tick));
 }
 
@@ -153,7 +159,7 @@ TEST_P(EachStep, SaysHowLongItTook) {
 TEST_P(EachStep, AnimatesAnyTicksInAnyOrder) {
   const frame_callback draw = animate(version(), 37, 21);
   bitmap picture(37, 21);
-  for (const int tick : {0, 1, 2, 40, 3, 0, -7}) {
+  for (const int tick : {0, 1, 2, 40, 40, 3, 0, -7}) {
     EXPECT_GT(draw(picture, tick), 0.0F);
     EXPECT_TRUE(matches(compare_with_reference(picture, 37, 21, tick)));
   }
@@ -285,7 +291,15 @@ TEST(Flat256, DrawsThePixelsOfManyBlocks) {
   // The rings are the same above the middle and below it: row y is row kHeight - y.
   expect_at_full_size([] {
     constexpr int kWidth = 256 * 16, kHeight = lab::testing::kManyBlocks / 16 + 4;
-    const bitmap picture = frame(step::flat_256, kWidth, kHeight, 3).picture;
+    bitmap picture(1, 1);
+    [[maybe_unused]] const auto drawing =
+        work_without_values([&] { picture = frame(step::flat_256, kWidth, kHeight, 3).picture; });
+#ifdef __CPU_DEVICE__
+    if (!drawing.kernels.empty()) {
+      EXPECT_GE(drawing.kernels[0].all_threads(), std::uint64_t{kWidth} * kHeight)
+          << "a thread for each pixel";
+    }
+#endif
     EXPECT_EQ(picture.at(kWidth / 2, kHeight / 2).a, 255);
     for (int y = 1; y <= kHeight / 2; ++y)
       for (int x = 0; x < kWidth; ++x)
