@@ -60,19 +60,27 @@ error error_of(integrand f, double from, double to, std::size_t n) {
 // --- who does the work ---------------------------------------------------------------------------
 
 REQUIRED_WORK(AKernelThatReadsATexture) {
-  // Some for one block, and more than 1024 blocks of 256 threads take in a round. All come through
-  // the texture: what kernels read besides are sums of blocks.
-  for (const std::size_t n : {100U, 300'007U}) {
+  // One sample, some for one block, and more than 1024 blocks of 256 threads take in a round. All
+  // come through the texture: what kernels read besides are sums of blocks.
+  for (const std::size_t n : {1U, 33U, 100U, 300'007U}) {
     const vector samples = lab::random_floats(n, 1, -1, 3);
-    EXPECT_TRUE(as_required(work_of([&] { return is_the_rule(samples, -0.7, 2.9); }),
-                            {.threads = n < 1024 ? 2U : 1024U,
-                             .blocks = n < 1024 ? 1U : 4U,
-                             .sent = bytes_of(samples),
-                             .calls = {"cudaCreateTextureObject"},
-                             .not_called = {"cudaMallocArray"},
-                             .writes = sizeof(double),
-                             .reads_at_most = std::max<std::size_t>(n / 256 * sizeof(double), 8)}))
+    const auto done = work_of([&] { return is_the_rule(samples, -0.7, 2.9); });
+    EXPECT_TRUE(
+        as_required(done, {.threads = n == 1     ? 1U
+                                      : n < 1024 ? 2U
+                                                 : 1024U,
+                           .blocks = n < 1024 ? 1U : 4U,
+                           .sent = bytes_of(samples),
+                           .fetched = (n < 1024 ? 1 : 4) * sizeof(double),  // the host adds these
+                           .calls = {"cudaCreateTextureObject"},
+                           .not_called = {"cudaMallocArray"},
+                           .writes = sizeof(double),
+                           .reads_at_most = std::max<std::size_t>(n / 256 * sizeof(double), 8)}))
         << n << " samples";
+    std::uint64_t read = 0;
+    for (const auto& k : done.kernels) read += k.reads;
+    EXPECT_EQ(read % sizeof(double), 0U)
+        << n << " samples: a kernel reads floats that do not come through the texture";
   }
 }
 
@@ -228,13 +236,21 @@ FAULT_TEST(Integral, ReportsEveryCallThatFails) {
   expect_failures_reported([&] { return is_the_rule(samples, 0, 1); }, samples);
 }
 
+/// n whole numbers, with panels of width 1.
+::testing::AssertionResult adds_every_sample_once(std::size_t n) {
+  const std::vector<int> whole = lab::random_ints(10'007, 1, -9'000'000, 12'000'000);
+  const vector samples = lab::testing::repeated(vector(whole.begin(), whole.end()), n);
+  const double sum = std::accumulate(samples.begin(), samples.end(), 0.0);
+  return matches(
+      lab::compare(integrate(samples, 0, static_cast<double>(n)).value, sum, lab::tolerance{}));
+}
+
 TEST(Integral, AddsEverySampleOnceAtTheProgramsSize) {
-  expect_at_full_size([] {
-    const std::vector<int> whole = lab::random_ints(kDefaultSize, 1, -9'000'000, 12'000'000);
-    const vector samples(whole.begin(), whole.end());
-    const double sum = std::accumulate(samples.begin(), samples.end(), 0.0);
-    return matches(lab::compare(integrate(samples, 0, kDefaultSize).value, sum, lab::tolerance{}));
-  });
+  expect_at_full_size([] { return adds_every_sample_once(kDefaultSize); });
+}
+
+TEST(Integral, AddsEverySampleOnceBeyondWhatAFloatCanCount) {
+  expect_at_full_size([] { return adds_every_sample_once((std::size_t{1} << 24) + 3); });
 }
 
 }  // namespace
