@@ -74,13 +74,26 @@ REQUIRED_WORK(CallsOfCublasAndAKernelThatWidens) {
     return ask_for_mixed_types(x, y) == std::nullopt;
   });
   EXPECT_TRUE(as_required(asked, {.kernels = 0, .calls = {"cublasDotEx"}, .library = true}));
+  EXPECT_TRUE(at_other_sizes(
+      [](std::size_t n) {
+        const vector some = whole_numbers(n, 1, 1, 9);
+        return ask_for_mixed_types(some, some) == std::nullopt;
+      },
+      {.kernels = 0, .calls = {"cublasDotEx"}, .library = true}))
+      << "ask_for_mixed_types";
 }
 
 REQUIRED_WORK(MemoryForNoMoreThanAPieceOfDoubles) {
-  const vector x = whole_numbers(600'011, 1, -9, 14), y = whole_numbers(600'011, 2, -9, 14);
+  // Two pieces, and a third one that is short. Kernels read the floats, and cuBLAS the doubles.
+  constexpr std::size_t kCount = (std::size_t{1} << 19) + 33;
+  const vector x = whole_numbers(kCount, 1, -9, 14), y = whole_numbers(kCount, 2, -9, 14);
   const lab::testing::work done =
       work_of([&] { return dot(step::in_double, x, y).value == reference(x, y); });
-  EXPECT_TRUE(!done.values || *done.values) << "in_double";
+  EXPECT_TRUE(as_required(done, {.calls = {"cublasDotEx"},
+                                 .library = true,
+                                 .reads = 2 * bytes_of(x),
+                                 .reads_at_most = 2 * bytes_of(x)}))
+      << "in_double";
   std::size_t bytes = 0;
   for (const std::size_t each : done.device_memory) bytes += each;
   EXPECT_LE(bytes, 2 * bytes_of(x) + (sizeof(double) << 19)) << "in_double";
@@ -149,6 +162,12 @@ TEST(Accumulation, ProductsAreNotRoundedToFloat) {
   const vector x(1000, 4097.0F);
   ASSERT_FALSE(is_a_float(1000.0 * 16'785'409.0));
   EXPECT_EQ(dot(step::in_double, x, x).value, 1000.0 * 16'785'409.0);
+}
+
+TEST(Accumulation, TheSmallestFloatsArePartOfIt) {
+  using limits = std::numeric_limits<float>;
+  const vector x = {limits::denorm_min(), -limits::min() / 2}, y = {0x1p100F, 0x1p90F};
+  EXPECT_EQ(dot(step::in_double, x, y).value, 0x1p-49 - 0x1p-37);
 }
 
 TEST(Accumulation, ReachesBeyondTheLargestFloat) {
