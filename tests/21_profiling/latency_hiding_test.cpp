@@ -226,6 +226,7 @@ TEST_P(EachStep, TakesAnyNumberOfRounds) {
   values[130] = 0x1.8p+45F;
   for (const unsigned rounds : {0U, 1U, 2U, 15U, 16U, 17U, 31U, 33U, 101U})
     EXPECT_TRUE(is_advanced(version(), values, rounds, {1, 32})) << rounds << " rounds";
+  EXPECT_TRUE(is_advanced(version(), {-1.5F, 2, 1e-7F}, 65'537, {1, 32})) << "65,537 rounds";
 }
 
 TEST_P(EachStep, ForgetsThePreviousCall) {
@@ -272,6 +273,7 @@ TEST(Chase, ArrivesWhereTheHostArrives) {
   for (const std::size_t n : {1, 2, 31, 33, 1000})
     for (const unsigned hops : {0U, 1U, 2U, 31U, 500U})
       EXPECT_TRUE(arrives(random_tour(n, 1, n), hops));
+  EXPECT_TRUE(arrives(random_tour(1000, 1, 6), 70'001));
 }
 
 TEST(Chase, FollowsPathsThatEndInACircle) {
@@ -368,6 +370,21 @@ TEST(Occupancy, TakesTheLimitsThatItIsGiven) {
   // well.
   const multiprocessor odd{16, 8, 4096, 64, 2, 320, 300, 10, 16};
   EXPECT_EQ(resident_blocks({32, 3, 22}, odd).by_shared, 10U);
+}
+
+TEST(Occupancy, IsAShareInDouble) {
+  // Compute capability 8.6: 48 warps, 16 blocks, 100 KiB.
+  const multiprocessor ampere{48, 16, 65536, 256, 4, 100 * 1024, 99 * 1024, 1024, 128};
+  EXPECT_DOUBLE_EQ(resident_blocks({32, 32, 0}, ampere).share, 16 / 48.0);
+  EXPECT_DOUBLE_EQ(resident_blocks({192, 64, 0}, ampere).share, 30 / 48.0);
+}
+
+TEST(Occupancy, IsZeroForBlocksThatNoMultiprocessorHolds) {
+  // Numbers whose multiples, or what they are rounded up to, do not fit into 32 bits.
+  EXPECT_EQ(resident_blocks({0xFFFF'FFFFU, 32, 0}, kHopper).by_warps, 0U);
+  EXPECT_EQ(resident_blocks({0xFFFF'FFFFU, 32, 0}, kHopper).blocks, 0U);
+  EXPECT_EQ(resident_blocks({32, 1U << 27, 0}, kHopper).by_registers, 0U);
+  EXPECT_EQ(resident_blocks({32, (1U << 27) + 1, 0}, kHopper).blocks, 0U);
 }
 
 TEST(Occupancy, IsNotLimitedByRegistersWithoutAny) {

@@ -139,14 +139,15 @@ occupancy resident_blocks(const block_needs& needs, const multiprocessor& limits
   // BEGIN SOLUTION
   // STUB: throw not_written("the occupancy", 4);
   const auto rounded_up = [](auto value, auto unit) { return (value + unit - 1) / unit * unit; };
-  const unsigned warps = (needs.threads + kLanes - 1) / kLanes;
+  const unsigned warps = needs.threads / kLanes + (needs.threads % kLanes != 0 ? 1 : 0);
   o.by_blocks = limits.blocks;
   o.by_warps = limits.warps / warps;
 
   o.by_registers = limits.blocks;
   if (needs.registers > 0) {
-    const unsigned of_warp = rounded_up(needs.registers * kLanes, limits.register_unit);
-    const unsigned warps_of_part = limits.registers / limits.parts / of_warp;
+    const std::size_t of_warp =
+        rounded_up(std::size_t{needs.registers} * kLanes, limits.register_unit);
+    const auto warps_of_part = static_cast<unsigned>(limits.registers / limits.parts / of_warp);
     o.by_registers = limits.parts * warps_of_part / warps;
   }
 

@@ -104,15 +104,15 @@ journey chase(std::span<const std::uint32_t> next, unsigned hops) {
 occupancy resident_blocks(const block_needs& needs, const multiprocessor& limits) {
   refuse_if(needs.threads == 0, "latency_hiding: a block of 0 threads was asked about");
   occupancy o;
-  const unsigned warps = (needs.threads + kLanes - 1) / kLanes;
+  const unsigned warps = needs.threads / kLanes + (needs.threads % kLanes == 0 ? 0 : 1);
   o.by_blocks = limits.blocks;
   o.by_warps = limits.warps / warps;
   if (needs.registers == 0) {
     o.by_registers = limits.blocks;
   } else {
-    const unsigned of_warp = (needs.registers * kLanes + limits.register_unit - 1) /
-                             limits.register_unit * limits.register_unit;
-    const unsigned of_part = limits.registers / limits.parts / of_warp;
+    const std::size_t of_warp = (std::size_t{needs.registers} * kLanes + limits.register_unit - 1) /
+                                limits.register_unit * limits.register_unit;
+    const auto of_part = static_cast<unsigned>(limits.registers / limits.parts / of_warp);
     o.by_registers = of_part * limits.parts / warps;
   }
   const std::size_t sum = needs.shared + limits.shared_reserved;

@@ -116,9 +116,9 @@ occupancy resident_blocks(const block_needs& needs, const multiprocessor& limits
   if (needs.registers == 0) {
     o.by_registers = limits.blocks;
   } else {
-    const unsigned of_warp = (needs.registers * kLanes + limits.register_unit - 1) /
-                             limits.register_unit * limits.register_unit;
-    const unsigned of_part = limits.registers / limits.parts / of_warp;
+    const std::size_t of_warp = (std::size_t{needs.registers} * kLanes + limits.register_unit - 1) /
+                                limits.register_unit * limits.register_unit;
+    const auto of_part = static_cast<unsigned>(limits.registers / limits.parts / of_warp);
     o.by_registers = of_part * limits.parts / warps;
   }
   const std::size_t sum = needs.shared + limits.shared_reserved;
