@@ -3,12 +3,15 @@
 
 #include "constant_dot.hpp"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <numeric>
+#include <span>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -58,6 +61,14 @@ REQUIRED_WORK(PassesThroughConstantMemory) {
     const lab::testing::work done =
         work_of([&, version = version] { return is_exact(version, a, b); });
     EXPECT_TRUE(as_required(done, expected)) << name;
+    if (!done.kernels.empty()) {
+      EXPECT_EQ(done.kernels.size(), expected.kernels) << name << ": launches, which are the passes";
+    }
+    const auto records = done.calls.find("cudaEventRecord");
+    if (constant && records != done.calls.end()) {
+      EXPECT_GE(records->second, 2 * expected.kernels)
+          << name << ": events around each kernel, so that no copy is among expected they time";
+    }
     EXPECT_EQ(std::ranges::count_if(done.device_memory,
                                     [&](std::size_t bytes) { return bytes >= bytes_of(b); }),
               constant ? 1 : 2)
@@ -134,6 +145,50 @@ TEST_P(EachStep, ForgetsWhatIsInConstantMemory) {
   EXPECT_TRUE(std::isnan(dot(version(), ones, nothing).value));
   for (const std::size_t n : {1, 100, 301, 5000})
     EXPECT_TRUE(is_exact(version(), whole_numbers(n, n, -9, 14), whole_numbers(n, n + 1, -20, 29)));
+}
+
+TEST_P(EachStep, AddsProductsWithZerosToo) {
+  // A pass whose part of b is all zeros is a pass all the same.
+  vector a(2 * kMostInAPass, 1.0F), b(2 * kMostInAPass, 0.0F);
+  EXPECT_EQ(dot(version(), a, b).value, 0.0F);
+  a[kMostInAPass + 5] = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_TRUE(std::isnan(dot(version(), a, b).value)) << "NaN times 0 is NaN";
+}
+
+TEST_P(EachStep, LosesNoMoreThanThreadsWith16ProductsWould) {
+  // A thread that adds 31/32 to 2^24 loses it. After 63 of them that is more than the bound.
+  vector a(kMostInAPass, 0.96875F);
+  const vector b(kMostInAPass, 1.0F);
+  a[0] = 0x1p24F;
+  ASSERT_LT(error_bound(a, b), 34.0);
+  EXPECT_TRUE(matches(
+      lab::compare(dot(version(), a, b).value, reference(a, b), {.absolute = error_bound(a, b)})));
+}
+
+TEST_P(EachStep, ReadsNothingBeyondTheEndsOfItsVectors) {
+  // Behind both there are addresses without memory.
+  constexpr std::size_t kBytes = std::size_t{1} << 18;  // a multiple of every page
+  void* const memory =
+      mmap(nullptr, 2 * kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(memory, MAP_FAILED);
+  auto* const first = static_cast<float*>(memory);
+  float* const end = first + kBytes / sizeof(float);
+  ASSERT_EQ(mprotect(end, kBytes, PROT_NONE), 0);
+  std::fill(first, end, 1.0F);
+  for (const std::size_t n : {std::size_t{1}, std::size_t{300}, kMostInAPass + 3}) {
+    const std::span<const float> last(end - n, n);
+    EXPECT_EQ(dot(version(), last, last).value, static_cast<float>(n));
+  }
+  EXPECT_EQ(munmap(memory, 2 * kBytes), 0);
+}
+
+TEST(GlobalMemory, TakesMoreThan65535Blocks) {
+  lab::testing::expect_at_full_size([] {
+    const std::size_t n = 256 * lab::testing::kManyBlocks;
+    return matches(lab::check_exact_dot(n, 1, [](const vector& a, const vector& b) {
+      return dot(step::global_memory, a, b).value;
+    }));
+  });
 }
 
 TEST_P(EachStep, IsTheSameTwice) {
