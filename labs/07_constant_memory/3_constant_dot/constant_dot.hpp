@@ -35,8 +35,9 @@ struct result {
 /// Throws lab::invalid_input when the lengths differ; lab::cuda_error when CUDA reports an error.
 /// Neither leaves device memory behind.
 ///
-/// Requires: kernels whose threads share the sum; in step constant_memory one for each pass, which
-/// reads b from a `__constant__` array and never from device memory.
+/// Requires: kernels whose threads share the sum, those of a full pass in four blocks or more; in
+/// step constant_memory one kernel for each pass, which reads b from a `__constant__` array and
+/// never from device memory.
 ///
 /// From: the classroom task of the Kazan course on CUDA programming technology, chapter 8.
 result dot(step version, std::span<const float> a, std::span<const float> b);

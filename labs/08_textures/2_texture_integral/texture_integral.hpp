@@ -35,8 +35,9 @@ struct result {
 /// or to - from is not finite; lab::cuda_error when CUDA reports an error. Neither leaves memory or
 /// a texture object behind.
 ///
-/// Requires: a kernel whose threads share the sum, and read the samples through a texture object;
-/// the host adds what the blocks have.
+/// Requires: a kernel whose threads share the sum, where there are thousands of samples in four
+/// blocks or more, and read the samples through a texture object; the host adds what the blocks
+/// have.
 ///
 /// From: the classroom task of the Kazan course on CUDA programming technology, chapter 8.
 result integrate(std::span<const float> samples, double from, double to);
