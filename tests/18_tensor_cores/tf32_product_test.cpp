@@ -236,6 +236,22 @@ TEST_P(EachStep, RoundsToTheNearestTf32) {
   }
 }
 
+TEST_P(EachStep, RoundsTheElementsOfEveryPlaceInASlice) {
+  // One element of k is not zero, of each row of A and of B: where it is, it is rounded.
+  constexpr std::size_t kLength = 44;
+  constexpr float kRaw = 1 + 0x1.1p-11F, kRounded = 1 + 0x1p-10F;
+  std::vector<float> ones(kLength * kLength), raw(kLength * kLength);
+  for (std::size_t i = 0; i < kLength; ++i) ones[i * kLength + i] = 1, raw[i * kLength + i] = kRaw;
+  const shape size{kLength, kLength, kLength};
+  const auto of_a = multiply(version(), raw, ones, size).c;
+  const auto of_b = multiply(version(), ones, raw, size).c;
+  ASSERT_EQ(of_a.size(), raw.size());
+  for (std::size_t i = 0; i < kLength; ++i) {
+    EXPECT_EQ(of_a[i * kLength + i], kRounded) << "element " << i << " of a row of A";
+    EXPECT_EQ(of_b[i * kLength + i], kRounded) << "element " << i << " of a row of B";
+  }
+}
+
 TEST_P(EachStep, GivesTiesToOneOfTheNeighbours) {
   const std::vector<float> values = {2049, 2051, -2049, -2051, 1 + 0x1p-11F}, one = {1};
   const auto c = multiply(version(), values, one, {values.size(), 1, 1}).c;
