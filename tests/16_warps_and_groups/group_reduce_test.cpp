@@ -87,6 +87,10 @@ REQUIRED_WORK(GroupsThatAddUpRowsWithoutSharedMemory) {
       if (version == step::coalesced) {
         EXPECT_LE(atomics, kRows * kLength / tile)
             << name << ": more than one atomic addition for " << tile << " elements";
+        if (done.watched) {
+          EXPECT_GE(atomics, kRows * kLength / 32)
+              << name << ": a group has at most 32 threads, with an element each";
+        }
         EXPECT_GE(exchanges, kRows * kLength / 32)
             << name << ": the elements should be added up as they come, by whoever has one";
       } else {
