@@ -67,7 +67,7 @@ REQUIRED_WORK(PassesThroughConstantMemory) {
     const auto records = done.calls.find("cudaEventRecord");
     if (constant && records != done.calls.end()) {
       EXPECT_GE(records->second, 2 * expected.kernels)
-          << name << ": events around each kernel, so that no copy is among expected they time";
+          << name << ": events around each kernel, so that no copy is among what they time";
     }
     EXPECT_EQ(std::ranges::count_if(done.device_memory,
                                     [&](std::size_t bytes) { return bytes >= bytes_of(b); }),
