@@ -62,7 +62,8 @@ REQUIRED_WORK(PassesThroughConstantMemory) {
         work_of([&, version = version] { return is_exact(version, a, b); });
     EXPECT_TRUE(as_required(done, expected)) << name;
     if (!done.kernels.empty()) {
-      EXPECT_EQ(done.kernels.size(), expected.kernels) << name << ": launches, which are the passes";
+      EXPECT_EQ(done.kernels.size(), expected.kernels)
+          << name << ": launches, which are the passes";
     }
     const auto records = done.calls.find("cudaEventRecord");
     if (constant && records != done.calls.end()) {
