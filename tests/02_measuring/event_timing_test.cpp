@@ -51,9 +51,10 @@ REQUIRED_WORK(TwoKernelsAndEventsAroundThem) {
                                            "cudaEventSynchronize|cudaStream"
                                            "Synchronize|cudaDeviceSynchronize"},
                                  .only_shape = true}));
-  ASSERT_TRUE(done.calls.contains("cudaEventRecord"));
-  EXPECT_GE(done.calls.at("cudaEventRecord"), 3U)
-      << "before the first kernel, between, and after the second";
+  if (done.kernels.empty()) return;  // as_required() has said so, unless nothing is written yet
+  const auto records = done.calls.find("cudaEventRecord");
+  EXPECT_GE(records == done.calls.end() ? 0U : records->second, 3U)
+      << "events before the first kernel, between, and after the second";
 }
 
 /// Each test leaves no error behind. (That it leaves no event behind is seen to by the tests'
