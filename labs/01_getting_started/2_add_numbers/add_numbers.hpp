@@ -6,7 +6,7 @@
 
 namespace lab::add_numbers {
 
-/// Who sees to it that the device's memory is freed.
+/// Who frees the device memory.
 enum class step {
   by_hand,  ///< cudaMalloc, cudaMemcpy and cudaFree, each error looked at where it comes up
   owner,    ///< lab::device_buffer, which frees what it owns

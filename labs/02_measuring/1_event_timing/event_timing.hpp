@@ -30,14 +30,15 @@ struct times {
 
 /// Runs two kernels that do nothing but let the given numbers of clock cycles pass, and measures
 /// them. Each is one block of `threads` threads, of which the first one counts; one is enough, and
-/// the parameter is there so that you can ask for a launch that CUDA refuses.
+/// the parameter is there so that a test can ask for a launch that CUDA refuses.
 ///
 /// Before it waits, it asks once for the time between the first mark and the last (`too_early`,
 /// `asked_ms`).
 ///
 /// Throws lab::invalid_input unless 0 <= cycles <= kMostCycles; lab::cuda_error when CUDA reports
-/// an error, such as cudaErrorInvalidConfiguration for 0 threads. In every case all events are
-/// destroyed, device memory is freed, and no error is left for the next cudaGetLastError().
+/// an error, such as cudaErrorInvalidValue for 0 threads (until CUDA 12:
+/// cudaErrorInvalidConfiguration). In every case all events are destroyed, device memory is freed,
+/// and no error is left for the next cudaGetLastError().
 ///
 /// Requires: two kernels, one after the other, and events around and between them; the host waits
 /// for the last.

@@ -19,10 +19,10 @@
 namespace lab::add_numbers {
 namespace {
 
-// Pointers of a kernel lead to the device's memory: two numbers there, and room for their sum.
+// A kernel's pointers point to device memory: here two numbers, and room for their sum.
 __global__ void add_two(const int* numbers, int* sum) {
-  // TODO(1): thread 0 stores the sum of both numbers; the other threads do nothing. C++ does not
-  //          say what an int does that overflows, but an unsigned wraps around: use that.
+  // TODO(1): thread 0 stores the sum of both numbers; the other threads do nothing. In C++
+  //          an int must not overflow, and an unsigned wraps around: add as unsigned.
   // BEGIN SOLUTION
   if (threadIdx.x == 0)
     *sum = static_cast<int>(static_cast<unsigned>(numbers[0]) + static_cast<unsigned>(numbers[1]));
@@ -90,8 +90,8 @@ int add_by_hand(int a, int b, unsigned threads) {
 
 int add_with_owners(int a, int b, unsigned threads) {
   const int numbers[] = {a, b};
-  // TODO(4): lab::device_buffer<int> owns device memory. Made from a std::span of host values it
-  //          has a copy of them, made from a number it has that many elements; data() is the
+  // TODO(4): lab::device_buffer<int> owns device memory. Constructed from a span of host values it
+  //          holds a copy of them; constructed from a number, that many elements. data() is the
   //          pointer for the kernel, and to_vector() copies its elements back. It throws by itself.
   //          The launch is still yours to check.
   // BEGIN SOLUTION

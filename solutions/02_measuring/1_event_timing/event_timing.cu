@@ -36,7 +36,7 @@ class event {
   event& operator=(const event&) = delete;
 
   void record() {
-    // TODO(2): put the mark after everything that the device has been given so far. The device
+    // TODO(2): record event_, behind everything that the device has been given so far. The device
     //          notes the time when it gets there; the host goes on at once.
     // BEGIN SOLUTION
     // STUB: throw not_written("recording an event", 2);
@@ -67,7 +67,7 @@ float milliseconds_between(const event& start, const event& stop) {
 bool is_too_early(const event& start, const event& stop) {
   // TODO(4): ask for the time between, but do not wait first. cudaErrorNotReady is an answer here
   //          and no failure. Invariant: it is not left behind for the next cudaGetLastError(),
-  //          which would take it for the error of a launch. Every other error is one.
+  //          which would take it for that of a launch. Any other error is a failure.
   // BEGIN SOLUTION
   // STUB: throw not_written("asking too early", 4);
   float unknown = 0;
@@ -90,8 +90,9 @@ times measure(long long first_cycles, long long second_cycles, unsigned threads)
   event before, between, after;
   const host_timer host;  // the host's clock, from here on
   // TODO(5): hand five things to the device, in this order: a mark, the first kernel, a mark, the
-  //          second kernel, a mark. Each kernel is one block of `threads` threads and has a number
-  //          of its own in `counted`. Ask after each launch whether CUDA has accepted it.
+  //          second kernel, a mark. Both are let_pass(cycles, pointer) in one block of `threads`
+  //          threads; each stores the cycles that it has counted at its own place of `counted`.
+  //          Ask after each launch whether CUDA has accepted it.
   // BEGIN SOLUTION
   // STUB: before.record();
   // STUB: throw not_written("three marks around two kernels", 5);
@@ -104,10 +105,10 @@ times measure(long long first_cycles, long long second_cycles, unsigned threads)
   after.record();
   // END SOLUTION
 
-  // TODO(6): fill in a `times` and return it. Before anything waits: launched_ms, then the early
-  //          question, from the first mark to the last, and asked_ms. both_ms waits for the last
-  //          mark: read waited_ms right after it. At the end the times of each kernel, and the
-  //          cycles that it counted.
+  // TODO(6): fill in a `times` and return it; host.milliseconds() is the host's time so far. Before
+  //          anything waits: launched_ms, then the early question, from the first mark to the last,
+  //          and asked_ms. both_ms waits for the last mark: read waited_ms right after it. At the
+  //          end the times of each kernel, and the cycles that it counted.
   // BEGIN SOLUTION
   // STUB: throw not_written("the times", 6);
   times t;

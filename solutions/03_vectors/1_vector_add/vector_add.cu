@@ -58,8 +58,8 @@ __global__ void one_thread_per_block(const float* a, const float* b, float* sum,
 }
 
 void launch_one_thread_per_block(const float* a, const float* b, float* sum, std::size_t n) {
-  // TODO(3): launch n blocks of one thread. at_most() refuses an n above the device's
-  //          cudaDevAttrMaxGridDimX (device_limit() asks for it).
+  // TODO(3): launch at_most(limit, n, "blocks in a grid") blocks of one thread. It returns n, but
+  //          refuses more than the limit, device_limit(cudaDevAttrMaxGridDimX).
   // BEGIN SOLUTION
   // STUB: throw not_written("step one_thread_per_block", 3);
   const unsigned blocks = at_most(device_limit(cudaDevAttrMaxGridDimX), n, "blocks in a grid");
@@ -115,8 +115,8 @@ void launch_ceil_division(const float* a, const float* b, float* sum, std::size_
 // Requires nothing of n.
 
 __global__ void grid_stride(const float* a, const float* b, float* sum, std::size_t n) {
-  // TODO(6): a thread takes its own number's element, then the one a whole grid further on, and so
-  //          forth. Every element is added by exactly one thread, in whatever grid.
+  // TODO(6): a thread starts at its index in the grid and advances by the number of threads in the
+  //          grid. Every element is added by exactly one thread, in whatever grid.
   // BEGIN SOLUTION
   const std::size_t stride = std::size_t{gridDim.x} * blockDim.x;
   for (std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < n; i += stride)

@@ -16,19 +16,19 @@ namespace lab::dot_product {
 namespace {
 
 constexpr unsigned kThreads = 256;   // a block of static_shared
-constexpr unsigned kMaxBlocks = 32;  // its largest grid: the rest of the work is a stride away
+constexpr unsigned kMaxBlocks = 32;  // its largest grid; its threads loop over the rest
 static_assert((kThreads & (kThreads - 1)) == 0, "the tree halves the block until 1 is left");
 
 // --- both steps: from one number per thread to one number per block ------------------------------
 
-/// The sum of what the threads of this block contribute, for thread 0. `cache` is shared memory
-/// with one float per thread; the block's size is a power of two. All threads of the block call it.
+/// Returns the sum of all threads' thread_sum to thread 0 (to others: anything). `cache` is shared
+/// memory with one float per thread; the block's size is a power of two. All its threads call it.
 __device__ float sum_of_block(float* cache, float thread_sum) {
   // TODO(1): a tree. Each thread puts its number into `cache`. Then the first half of the threads
   //          add the second half's numbers to their own, then the first quarter the second
   //          quarter's, until one number is left.
-  //          Invariant: before a level, the numbers of the threads that are still in the game
-  //          add up to the sum, and *everyone* can see them.
+  //          Invariant: before a level, the numbers of the threads that are still active add
+  //          up to the sum, and *everyone* can see them.
   //          Every thread of the block must reach every __syncthreads(), the idle ones too.
   // BEGIN SOLUTION
   // STUB: return thread_sum;
@@ -50,9 +50,9 @@ __device__ float sum_of_block(float* cache, float thread_sum) {
 __global__ void static_shared(const float* a, const float* b, float* partial, std::size_t n) {
   __shared__ float cache[kThreads];  // one per thread, and one such array per block
 
-  // TODO(2): add up this thread's products in a variable of its own: its number's, then in
-  //          strides of the grid. A thread without any brings 0. Then sum_of_block(), and one
-  //          thread stores the block's sum in `partial`, where the block has a place of its own.
+  // TODO(2): add up this thread's products in a variable of its own: from its global index on, in
+  //          steps of the grid's size. A thread without any contributes 0. Then sum_of_block(), and
+  //          one thread stores the block's sum in `partial`, at the block's index.
   // BEGIN SOLUTION
   float thread_sum = 0;
   const std::size_t stride = std::size_t{gridDim.x} * blockDim.x;
@@ -175,8 +175,8 @@ __global__ void vectorized(const float* a, const float* b, float* partial, std::
 // --- the grids -----------------------------------------------------------------------------------
 
 grid grid_of_static_shared(std::size_t n) {
-  // TODO(3): blocks of kThreads threads, as many as n needs, at most kMaxBlocks. This kernel uses
-  //          no dynamic shared memory.
+  // TODO(3): {blocks, threads of a block, bytes of dynamic shared memory}: blocks of kThreads
+  //          threads, as many as n needs, at most kMaxBlocks, and no dynamic shared memory.
   // BEGIN SOLUTION
   // STUB: throw not_written("step static_shared", 1);  // 1, 2 and 3 are this step
   return {blocks_for(n, kThreads, kMaxBlocks), kThreads, 0};

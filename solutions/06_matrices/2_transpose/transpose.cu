@@ -30,7 +30,7 @@ __global__ void naive(const float* from, float* to, std::size_t rows, std::size_
 }
 
 void launch_naive(const float* from, float* to, std::size_t rows, std::size_t columns) {
-  // TODO(2): launch naive with blocks of kWarp x kThreadRows threads: grid_for() counts them.
+  // TODO(2): launch naive in blocks of kWarp x kThreadRows threads; grid_for() takes rows first.
   // BEGIN SOLUTION
   // STUB: throw not_written("step naive", 1);  // 1 and 2 are this step
   const dim3 block(kWarp, kThreadRows);
@@ -38,7 +38,7 @@ void launch_naive(const float* from, float* to, std::size_t rows, std::size_t co
   // END SOLUTION
 }
 
-// --- tile: the turn is made in shared memory -----------------------------------------------------
+// --- tile: transposed in shared memory -----------------------------------------------------------
 // A block copies a tile into shared memory row by row, and out of it column by column: what a
 // warp writes to global memory is a row again. Requires blocks of kWarp x kWarp threads.
 
@@ -73,7 +73,7 @@ void launch_tile(const float* from, float* to, std::size_t rows, std::size_t col
   // END SOLUTION
 }
 
-// --- padded_tile: no bank twice, and many loads under way ----------------------------------------
+// --- padded_tile: no bank conflicts, and many loads in flight ------------------------------------
 // One column more moves each row of the tile by one bank, so a column lies in 32 different ones.
 // And a thread has 16 elements: it asks for all of them before it waits for the first.
 // Requires blocks of kWarp x kThreadRows threads.
