@@ -103,7 +103,7 @@ REQUIRED_WORK(GroupsThatAddUpRowsWithoutSharedMemory) {
     }
 }
 
-REQUIRED_WORK(TilesThatShareRowsShorterThanThey) {
+REQUIRED_WORK(TilesThatShareRowsShorterThanATile) {
   constexpr std::size_t kRows = 300, kLength = 5;
   const vector values = random_words(kRows * kLength, 6);
   for (const auto& [version, name] : kSteps)
