@@ -129,7 +129,7 @@ result run(const Job& work, std::span<const float> vectors, int ranks, int ranks
   if (ranks_per_node > 0)
     job_options.environment.push_back("LAB_MPI_RANKS_PER_NODE=" + std::to_string(ranks_per_node));
   // NCCL connects the devices when a communicator is made, and not in its first sum.
-  job_options.environment.push_back("NCCL_RUNTIME_CONNECT=0");
+  job_options.environment.emplace_back("NCCL_RUNTIME_CONNECT=0");
   if (on_cpu_device())
     job_options.environment.push_back("CPU_DEVICE_COUNT=" + std::to_string(ranks));
   const std::vector<answer> answers = work.run(
