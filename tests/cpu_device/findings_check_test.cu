@@ -68,12 +68,55 @@ TEST(LocalArray, ThatShouldHaveBeenSharedIsNamed) {
     const device_array<int> data(64, 5);
     const std::string text =
         expect_report([&] { reverse_through_own_tile<<<1, 64>>>(data.data()); }, cudaErrorUnknown);
-    expect_parts(text, {" of its own tile", at("", kOwnTileLine + 3), "which it has not written",
-                        "declared at findings_check_test.cu:" + std::to_string(kOwnTileLine),
-                        "Try: __shared__", "kernel reverse_through_own_tile"});
+    expect_parts(text,
+                 {" of its copy of tile", at("", kOwnTileLine + 3), "which it has not written",
+                  "declared at findings_check_test.cu:" + std::to_string(kOwnTileLine),
+                  "Try: __shared__", "kernel reverse_through_own_tile"});
   });
   const device_array<int> data(64, 5);
   EXPECT_EQ(said_by([&] { reverse_through_shared_tile<<<1, 64>>>(data.data()); }), "");
+}
+
+constexpr int kOwnSumsLine = __LINE__ + 2;
+__global__ void read_what_the_first_has_written(int* out) {
+  int sums[2];
+  if (threadIdx.x == 0) sums[0] = sums[1] = 7;
+  __syncthreads();
+  out[threadIdx.x] = sums[threadIdx.x % 2];
+}
+
+TEST(LocalArray, WrittenByOneThreadForAllIsNamed) {
+  in_every_order([] {
+    const device_array<int> out(64, 0);
+    expect_parts(expect_report([&] { read_what_the_first_has_written<<<1, 64>>>(out.data()); },
+                               cudaErrorUnknown),
+                 {" of its copy of sums", at("", kOwnSumsLine + 3), "Try: __shared__"});
+  });
+}
+
+// Four elements for each thread, which loads all of them first. Those that are not there are not
+// loaded, and what is in their place is carried along, and not used.
+__global__ void copy_by_way_of_registers(const int* from, int* to, unsigned width) {
+  __shared__ int tile[4][64];
+  int loaded[4];
+  for (unsigned i = 0; i < 4; ++i)
+    if (64 * i + threadIdx.x < width) loaded[i] = from[64 * i + threadIdx.x];
+  for (unsigned i = 0; i < 4; ++i) tile[i][threadIdx.x] = loaded[i];
+  __syncthreads();
+  for (unsigned i = 0; i < 4; ++i)
+    if (64 * i + threadIdx.x < width) to[64 * i + threadIdx.x] = tile[i][threadIdx.x];
+}
+
+TEST(LocalArray, OfWhichThreadsAtTheBorderWriteLessIsNotMentioned) {
+  in_every_order([] {
+    for (const unsigned width : {1u, 40u, 64u, 65u, 70u, 200u, 256u}) {
+      const device_array<int> from(width, 5), to(width, 0);
+      EXPECT_EQ(
+          said_by([&] { copy_by_way_of_registers<<<1, 64>>>(from.data(), to.data(), width); }), "")
+          << width;
+      EXPECT_EQ(to.to_host(), std::vector<int>(width, 5));
+    }
+  });
 }
 
 template <class T>

@@ -17,10 +17,10 @@ bool same_declaration(const local_array& a, const local_array& b) {
 }
 
 std::string describe(const local_array& array, std::size_t element, const std::string& where) {
-  return " reads element " + std::to_string(element) + " of its own " + array.name +
+  return " reads element " + std::to_string(element) + " of its copy of " + array.name +
          (where.empty() ? "" : " at " + where) +
          ", which it has not written; another thread of the block has written that element of its "
-         "own.\n  The array declared at " +
+         "copy.\n  The array declared at " +
          place(array.file, array.line) +
          " is local: every thread has a copy. Try: __shared__ before its type, if the threads of "
          "the block are to share it.";
@@ -43,7 +43,7 @@ void local_arrays::add(std::uint32_t block, std::uint32_t thread, const local_ar
                               return at < begin + array.bytes && begin < at + old.array.bytes;
                             }),
              mine.end());
-  mine.push_back({array, std::vector<bool>(array.bytes / array.element)});
+  mine.push_back({array, std::vector<bool>(array.bytes / array.element), false, 0});
 }
 
 local_arrays::one* local_arrays::find(std::uint32_t thread, std::uintptr_t address) {
@@ -54,8 +54,26 @@ local_arrays::one* local_arrays::find(std::uint32_t thread, std::uintptr_t addre
   return nullptr;
 }
 
+bool local_arrays::looks_shared(const local_array& array, std::size_t element,
+                                std::uint32_t epoch) const {
+  std::vector<const one*> authors;  // whose copies have anything in them
+  std::vector<bool> by_any(array.bytes / array.element);
+  for (const auto& arrays : threads_)
+    for (const one& copy : arrays) {
+      if (!copy.written_once || !same_declaration(copy.array, array)) continue;
+      authors.push_back(&copy);
+      for (std::size_t i = 0; i < by_any.size(); ++i)
+        if (copy.written[i]) by_any[i] = true;
+    }
+  if (!by_any[element]) return false;
+  const auto whole = std::find_if(authors.begin(), authors.end(),
+                                  [&](const one* copy) { return copy->written == by_any; });
+  if (whole == authors.end()) return true;
+  return authors.size() == 1 && (*whole)->epoch != epoch;
+}
+
 std::string local_arrays::look(std::uint32_t block, std::uint32_t thread, std::uintptr_t address,
-                               std::size_t size, bool write, const void* pc) {
+                               std::size_t size, bool write, std::uint32_t epoch, const void* pc) {
   if (block != block_) return {};
   one* const mine = find(thread, address);
   if (mine == nullptr) return {};
@@ -66,14 +84,13 @@ std::string local_arrays::look(std::uint32_t block, std::uint32_t thread, std::u
   if (write) {
     std::fill(mine->written.begin() + static_cast<std::ptrdiff_t>(first),
               mine->written.begin() + static_cast<std::ptrdiff_t>(last) + 1, true);
+    mine->written_once = true;
+    mine->epoch = epoch;
     return {};
   }
   for (std::size_t i = first; i <= last; ++i) {
-    if (mine->written[i]) continue;
-    for (const auto& arrays : threads_)
-      for (const one& other : arrays)
-        if (&other != mine && other.written[i] && same_declaration(other.array, array))
-          return describe(array, i, place_text(place_of(pc)));
+    if (!mine->written[i] && looks_shared(array, i, epoch))
+      return describe(array, i, place_text(place_of(pc)));
   }
   return {};
 }

@@ -206,8 +206,8 @@ inline std::uint32_t begin_atomic(thread_times& times, const worker& w, std::uin
                                      std::size_t size, std::uint8_t flags, const void* pc) {
   {
     const engine_work work(w);
-    std::string what =
-        locals.look(w.serial, progress.position->linear, address, size, (flags & kWrite) != 0, pc);
+    std::string what = locals.look(w.serial, progress.position->linear, address, size,
+                                   (flags & kWrite) != 0, w.block_epoch, pc);
     if (what.empty()) return;
     w.problem.what = failure::kind::misuse;
     w.problem.error = cudaErrorUnknown;
