@@ -98,7 +98,7 @@ __global__ void store(view to, int index) {
 
 TEST(Finds, AnAccessOutsideOfAnAllocation) {
   for (const auto& [index, what] :
-       {std::pair{1024, "0 bytes past the end of device memory (4096 bytes"},
+       {std::pair{1024, "just past the end of device memory (4096 bytes"},
         std::pair{-1, "4 bytes before the begin of device memory (4096 bytes"}}) {
     const device_array<int> data(1024, 0);
     const view all{data.data()};
@@ -124,7 +124,7 @@ TEST(Finds, AWriteIntoTheLastBytesBeforeTheGuardPage) {
 #ifdef CPU_DEVICE_CHECK
       {"past the end: thread (2,0,0) writes element 1001 of 1001", "kernel store"});
 #else
-      {"kernel store wrote outside an allocation: 0 bytes past the end of device memory"});
+      {"kernel store wrote outside an allocation: just past the end of device memory"});
 #endif
 }
 

@@ -100,7 +100,7 @@ class DoneTest(LabTest):
         self.assertIn("which rounds a*b+c once, as nvcc does", done.stdout)
 
     def test_a_write_past_the_end_is_found_by_the_check(self):
-        report = "CPU device: kernel k wrote outside an allocation: 0 bytes past the end"
+        report = "CPU device: kernel k wrote outside an allocation: just past the end"
         self.gtest("lab_test.05.1", ["A"], f"fails({report!r})")
         self.assertIn("Where? `scripts/lab check 05.1` names", self.lab("test", "05.1").stdout)
         self.gtest("lab_test.05.1", ["A"], "fails('CPU device: thread (0,0,0) called __trap()')")
@@ -593,7 +593,7 @@ class WordsTest(unittest.TestCase):
             (launch + "is too large: at most …", "S.Wrong"),
             (launch + "has no blocks.", "S.Launch"),
             ("CPU device: x: no allocation of the device is anywhere near that address", "S.Wrong"),
-            ("CPU device: x: 0 bytes past the end of device memory.", "S.Launch"),
+            ("CPU device: x: just past the end of device memory.", "S.Launch"),
         ):
             launch_fails = Case("S.Launch", "failed", [Said(text + "\n"), Said("f() fails", True)])
             self.assertEqual(first, testing._most_useful([launch_fails, wrong]).name)
@@ -606,7 +606,7 @@ class WordsTest(unittest.TestCase):
             ),
             (
                 "CPU device: 4 bytes past the end of device memory (1000 bytes).",
-                "CPU device: 0 bytes past the end of device memory (2.5 KiB, allocated at x.cu:5).",
+                "CPU device: just past the end of device memory (2.5 KiB, allocated at x.cu:5).",
             ),
         ):
             few, many = (Case(text, "failed", [Said(text, True)]) for text in texts)

@@ -422,8 +422,8 @@ bool check_slack(const char* after_what) {
       const char* touched = touched_slack(a);
       if (touched == nullptr) continue;
       const auto past = static_cast<std::size_t>(touched - (a.begin + a.bytes));
-      found.push_back("kernel " + std::string(after_what) + " wrote outside an allocation: " +
-                      std::to_string(past) + " bytes past the end of " + describe(a) +
+      found.push_back("kernel " + std::string(after_what) +
+                      " wrote outside an allocation: " + past_the_end_of(past) + describe(a) +
                       ".\n  On a GPU this destroys other data without a word. Try: compare the "
                       "thread's index with the length before the access.");
       fill_slack(a);

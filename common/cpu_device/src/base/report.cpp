@@ -194,4 +194,9 @@ std::string human_bytes(std::size_t bytes) {
   return text;
 }
 
+std::string past_the_end_of(std::size_t bytes) {
+  if (bytes == 0) return "just past the end of ";
+  return std::to_string(bytes) + (bytes == 1 ? " byte" : " bytes") + " past the end of ";
+}
+
 }  // namespace cpu_device

@@ -43,6 +43,9 @@ std::string place(const char* file, int line);
 
 std::string human_bytes(std::size_t bytes);
 
+/// "just past the end of ", or how far past it.
+std::string past_the_end_of(std::size_t bytes);
+
 /// Says on stderr at which line the host's code crashes, from inside of the signal's handler; `pc`
 /// is the instruction. The other has to be called once before.
 void report_host_fault(int signal, const void* pc);

@@ -188,6 +188,7 @@ struct failure {
   void* pc = nullptr;
   void* sp = nullptr;
   bool misaligned = false;  // the instruction wants a multiple of 16 bytes, as vectors do
+  bool no_address = false;  // what was followed cannot be an address
   std::string text;         // misuse: the sentence, and the error that the launch fails with
   cudaError_t error = cudaErrorLaunchFailure;
 };

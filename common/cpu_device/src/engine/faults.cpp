@@ -101,6 +101,8 @@ void on_signal(int signal, siginfo_t* info, void* raw) {
 #if defined(__x86_64__)
   w->problem.pc = reinterpret_cast<void*>(context->uc_mcontext.gregs[REG_RIP]);
   w->problem.sp = reinterpret_cast<void*>(context->uc_mcontext.gregs[REG_RSP]);
+  // The processor does not say which address it was.
+  w->problem.no_address = signal == SIGSEGV && info->si_code == SI_KERNEL;
   w->problem.misaligned = signal == SIGSEGV && info->si_code == SI_KERNEL &&
                           wants_alignment(static_cast<const unsigned char*>(w->problem.pc));
   context->uc_mcontext.gregs[REG_RDI] = reinterpret_cast<greg_t>(w->abort_sp);
@@ -312,7 +314,7 @@ std::string past_static_shared(const worker& w, const char* address) {
     all += (i == 0 ? "" : ", ") + declared_text(declared.all[i]);
   }
   if (address < end || address - end > kNear) return {};
-  return (declared.count == 1 ? std::to_string(address - end) + " bytes past the end of " +
+  return (declared.count == 1 ? past_the_end_of(static_cast<std::size_t>(address - end)) +
                                     "the __shared__ variable " + all
                               : "past the end of all __shared__ variables of the block: " + all) +
          ".\n  Try: compare the index with the number of elements before the access. Shared memory "
@@ -354,12 +356,15 @@ std::string describe_fault(worker& w, cudaError_t& error) {
   }
   if (in_shared >= w.shared_end && in_shared < w.shared_end + kSharedGuard)
     return "access outside the dynamic shared memory" + whose + " in " + where + ": " +
-           std::to_string(in_shared - w.shared_end) +
-           " bytes past its end.\n  The launch asked for " +
-           std::to_string(w.launch->shared_bytes) +
+           past_the_end_of(static_cast<std::size_t>(in_shared - w.shared_end)) +
+           "it.\n  The launch asked for " + std::to_string(w.launch->shared_bytes) +
            " bytes (third launch argument). Try: compare it with what the kernel indexes.";
   std::string text = "illegal memory access in " + where + ": ";
-  if (const auto near = find_near(address)) {
+  if (w.problem.no_address) {
+    text +=
+        "the pointer has a value that is no address. Was it ever set, or was it calculated from "
+        "something that was not?";
+  } else if (const auto near = find_near(address)) {
     const char* end = near->begin + near->bytes;
     if (near->freed)
       text += "the address lies in " + describe(*near) + ". It was freed before this kernel ran.";
@@ -373,7 +378,7 @@ std::string describe_fault(worker& w, cudaError_t& error) {
               ". Its stream has not come to the allocation yet.\n  Try: another stream has to wait"
               " for it, by an event (cudaStreamWaitEvent).";
     else if (address >= end)
-      text += std::to_string(address - end) + " bytes past the end of " + describe(*near) +
+      text += past_the_end_of(static_cast<std::size_t>(address - end)) + describe(*near) +
               ".\n  Try: compare the thread's index with the length before the access. If that "
               "is there, look whether it compares this index: rows and columns may be swapped.";
     else
