@@ -52,12 +52,12 @@ def verify(
     all_bugs: bool = False,
 ) -> int:
     """Everything, but of the bugs and the other right solutions only a sample: `seed` chooses, by
-    default the commit."""
+    default the commit. On a GPU also the CPU device's tests that are plain CUDA."""
     jobs = jobs or cores()
     preset = build.course_preset(device)
     next_step = "Next: repair it, then `scripts/lab verify` again."
     build.build(root, preset, device, [], "the whole course", jobs=jobs, next_step=next_step)
-    choice = ["-LE", "^lab$"]
+    choice = ["-LE", "^lab$" if device.name == "gpu" else "^(lab|cpu_device)$"]
     tests = _tests_there(root, preset)
     there, right_there = _bugs_there(root, tests), _right_of(find_exercises(root), tests)
     chosen, right = there, right_there

@@ -121,8 +121,8 @@ class VerifyTest(LabTest):
                 "cmake --preset cpu-course",
                 f"cmake --build {build} --parallel 3",
                 (
-                    f"ctest --test-dir {build} -LE ^lab$ --output-on-failure --no-tests=error"
-                    " --parallel 3"
+                    f"ctest --test-dir {build} -LE ^(lab|cpu_device)$ --output-on-failure"
+                    " --no-tests=error --parallel 3"
                 ),
             ],
             self.calls(),
