@@ -46,12 +46,12 @@ comparison compare(double actual, double expected, tolerance allowed) {
     return {true, a == e ? a : a + ", expected " + e};
   }
   std::string message = detail::difference_of(actual, expected);
-  if (std::isfinite(actual) && std::isfinite(expected))
-    message +=
-        "; they differ by " + shortest(static_cast<float>(std::fabs(actual - expected))) +
-        "; at most " +
-        shortest(static_cast<float>(allowed.absolute + allowed.relative * std::fabs(expected))) +
-        " is allowed";
+  if (std::isfinite(actual) && std::isfinite(expected)) {
+    const double most = allowed.absolute + allowed.relative * std::fabs(expected);
+    message += "; they differ by " + shortest(static_cast<float>(std::fabs(actual - expected)));
+    message += most == 0 ? ", and have to be equal"
+                         : "; at most " + shortest(static_cast<float>(most)) + " is allowed";
+  }
   return {false, message};
 }
 

@@ -265,18 +265,18 @@ def in_which_order(
     if not at_once(case):
         return (
             f"Right {_in_words(right)}, wrong"
-            f" {_in_words([order for order in orders if order in wrong])}: two threads meet here,"
-            " and what comes out depends on which of them is first; or memory is read that nobody"
-            " has written."
+            f" {_in_words([order for order in orders if order in wrong])}: two threads access the"
+            " same memory here, and the result depends on which of them is first; or memory is read"
+            " that nothing has written."
         )
     if "reverse" in right:  # where work is late, too, but one stream goes on after the other
         return (
-            "Right where one stream goes on after the other, wrong where they take turns: two"
+            "Right when one stream runs after the other, wrong when they take turns: two"
             " streams use the same memory, and neither waits for the other."
         )
     return (
-        "Right where all work is done at once, wrong where it is as late as CUDA allows: the host,"
-        " or a stream, does not wait for something that is still under way."
+        "Right when all work is done immediately, wrong when it is done as late as CUDA allows: the"
+        " host, or a stream, does not wait for something that is still running."
     )
 
 
@@ -339,10 +339,10 @@ def lines(
     if cost:
         all_lines.append(("cost", cost))
     elif found.seen:
-        why = "no line of your kernels is an ordinary load or store of global or shared memory"
+        why = "your kernels have no ordinary load or store of global or shared memory"
         if found.time_is_over:
             why = "there was no time for all tests (`scripts/lab profile` shows it)"
-        all_lines.append(("no cost", f"to show: {why}"))
+        all_lines.append(("cost", f"nothing was counted: {why}"))
     if todos is not None:
         if todos.bonus:
             all_lines.append(("core done", f"bonus: {listed(todos.bonus)}"))

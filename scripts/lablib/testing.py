@@ -533,8 +533,9 @@ def _next_step(
         lines.append(f"      Where? `scripts/lab check {exercise.id}` names line and element.")
     if first is not None and done.may_be_a_race(first, exercise):
         lines.append(
-            "      Why? An index, perhaps; or two threads meet in memory without a barrier or an"
-            f" atomic function between them: `scripts/lab check {exercise.id}` looks for that."
+            "      Why? An index, perhaps; or two threads access the same memory without a barrier"
+            " or an atomic function between them:"
+            f" `scripts/lab check {exercise.id}` looks for that."
         )
     return "\n".join([*lines, f"      Stuck? `scripts/lab hint {exercise.id}`"])
 

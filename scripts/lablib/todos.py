@@ -76,7 +76,7 @@ def if_it_is_written(said: str, file: Path, todos: Todos) -> str:
         return ""
     others = [n for n in todos.together[number] if n in still]
     if others:
-        return f"You have begun with it; {as_it_was(others)}."
+        return f"You have started it; {as_it_was(others)}."
     text = file.read_text(encoding="utf-8", errors="replace").splitlines()
     line = next(
         (

@@ -213,6 +213,8 @@ TEST(CompareOneNumber, SaysBothNumbersAndTheTolerance) {
   EXPECT_TRUE(compare(2.0, 2.25, {0.25, 0}).ok);
   EXPECT_EQ(compare(2.0, 2.5, {0.25, 0}).message,
             "got 2, expected 2.5; they differ by 0.5; at most 0.25 is allowed");
+  EXPECT_EQ(compare(2.0, 2.5, {0, 0}).message,
+            "got 2, expected 2.5; they differ by 0.5, and have to be equal");
   EXPECT_FALSE(compare(kNan, 2.5, {0.25, 0}).ok);
   EXPECT_FALSE(compare(kInf, 2.5, {0.25, 0.5}).ok);
 }

@@ -188,13 +188,13 @@ std::string complaint_of_costs(const work& done, const required& what) {
     const double sectors = ratio(cost.sectors, cost.ideal_sectors);
     if (what.sectors != 0 && sectors > what.sectors) {
       text << kind << "s take " << sectors << " times the sectors that their bytes need, and "
-           << what.sectors << " would do: neighbouring threads do not access neighbours";
+           << what.sectors << " would do: neighbouring threads do not access neighbouring elements";
       return text.str();
     }
     const double wavefronts = ratio(cost.wavefronts, cost.ideal_wavefronts);
     if (what.wavefronts != 0 && wavefronts > what.wavefronts) {
       text << kind << "s take " << wavefronts << " times the wavefronts that they need, and "
-           << what.wavefronts << " would do: threads of a warp meet in a bank";
+           << what.wavefronts << " would do: the threads of a warp access different words of one bank";
       return text.str();
     }
   }

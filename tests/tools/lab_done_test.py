@@ -66,7 +66,7 @@ class DoneTest(LabTest):
             r"  right +2 tests\n"
             r"  no races +all 2 tests, with every access watched \(\d+ s with the build\)\n"
             r"  no leaks +of memory.*\n"
-            r"  no cost +to show: no line of your kernels .*\n"
+            r"  cost +nothing was counted: your kernels have no .*\n"
             r"  all TODOs written\n"
             r"Done\. Next: 05\.2",
         )
@@ -108,8 +108,9 @@ class DoneTest(LabTest):
 
     def test_wrong_values_where_threads_share_data_may_be_a_race(self):
         why = (
-            "again.\n      Why? An index, perhaps; or two threads meet in memory without a barrier"
-            " or an atomic function between them: `scripts/lab check 05.1` looks for that.\n"
+            "again.\n      Why? An index, perhaps; or two threads access the same memory without a"
+            " barrier or an atomic function between them: `scripts/lab check 05.1` looks for"
+            " that.\n"
             "      Stuck?"
         )
         solution = resolve_one(self.root, "05.1").solution_file
@@ -311,7 +312,7 @@ class DoneTest(LabTest):
         self.assertEqual("no races", what)
         self.assertIn("2 of 3 tests (as many as 20 s allow; `scripts/lab check`", detail)
         costs = dict(done.lines(Result(), found, None, False))
-        self.assertIn("no time for all tests", costs["no cost"])
+        self.assertIn("no time for all tests", costs["cost"])
 
     def test_required_work_is_looked_at_even_if_the_time_is_over(self):
         self.gtest(
@@ -357,7 +358,7 @@ void g() {
         begun = self.STARTER.replace("this.\n", "this.\n  h();\n")
         self.assertEqual("", self.said(self.STARTER, 1, [1, 2, 3]))
         self.assertEqual(
-            "You have begun with it; TODO(2) is as it was in the starter.",
+            "You have started it; TODO(2) is as it was in the starter.",
             self.said(begun, 1, [2, 3]),
         )
         take_out = "If you have written it, take out the `throw not_written(…)` in line {}."
@@ -464,18 +465,18 @@ class WordsTest(unittest.TestCase):
 
     def test_what_the_order_of_threads_says(self):
         self.assertEqual(
-            "Right forward, wrong in reverse and in random order: two threads meet here, and what"
-            " comes out depends on which of them is first; or memory is read that nobody has"
-            " written.",
+            "Right forward, wrong in reverse and in random order: two threads access the"
+            " same memory here, and the result depends on which of them is first; or memory is read"
+            " that nothing has written.",
             self.in_which_order("reverse", "random, seed 2"),
         )
         self.assertEqual(
-            "Right where all work is done at once, wrong where it is as late as CUDA allows: the"
-            " host, or a stream, does not wait for something that is still under way.",
+            "Right when all work is done immediately, wrong when it is done as late as CUDA allows:"
+            " the host, or a stream, does not wait for something that is still running.",
             self.in_which_order("reverse", "random, seed 2", at_once=True),
         )
         self.assertEqual(
-            "Right where one stream goes on after the other, wrong where they take turns: two"
+            "Right when one stream runs after the other, wrong when they take turns: two"
             " streams use the same memory, and neither waits for the other.",
             self.in_which_order("random, seed 2", at_once=True),
         )
