@@ -6,7 +6,7 @@
 import functools
 import re
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 from lablib import build, diagnostics, done, junit, refused, test_program
 from lablib.console import Progress, paint, say
@@ -108,7 +108,7 @@ def test_exercise(
     later = [case for case in bonus if waits_for_bonus(case, todos)]
     status = _status(result, bonus, todos)
     at_once = functools.partial(done.passes_at_once, program, case_limit=case_limit)
-    for line in _report(root, result, status, title, bonus, later, at_once):
+    for line in _report(root, exercise, result, status, title, bonus, later, at_once):
         print(line)
         if not solution and (more := if_it_is_written(line, exercise.lab_file, todos)):
             print(f"  {more}")
@@ -142,7 +142,7 @@ def test_exercise(
     if not solution and not watched and status != NOT_POSSIBLE:
         progress.note_test(exercise, status == OK, tested, device.name, todos.bonus)
     if status == FAILED:
-        first = None if watched else _most_useful(core)
+        first = None if watched else _most_useful(core, points.steps_of(exercise.contract_file))
         print(_next_step(exercise, solution, again, first))
     elif status == OK and watched:
         print(_after_a_check([case for case in bonus if case not in later]))
@@ -150,7 +150,8 @@ def test_exercise(
         begun = [case for case in bonus if case not in later]
         if begun:
             print("The core is done; the bonus is begun and not right yet.")
-            print(_next_step(exercise, solution, again, _most_useful(begun)))
+            first = _most_useful(begun, points.steps_of(exercise.contract_file))
+            print(_next_step(exercise, solution, again, first))
         else:
             print(_praise(progress, exercise))
     print(flush=True)
@@ -178,7 +179,7 @@ def _further(
             paint(f"All tests pass, and yet {exercise.id} {exercise.name} is not done:", "red")
             + f" the check build (`scripts/lab check {exercise.id}`) finds a mistake."
         ]
-        return lines + _found_by_the_check(root, found.bad, found.mistakes, at_once)
+        return lines + _found_by_the_check(root, exercise, found.bad, found.mistakes, at_once)
     if todos.core:
         return [
             paint(
@@ -194,7 +195,7 @@ def _further(
     if new:
         where = next(one for one in found.results if new[0] in one.failures)
         lines = [paint("The check build finds a mistake in the bonus:", "yellow")]
-        lines += [*_found_by_the_check(root, where, new, at_once), ""]
+        lines += [*_found_by_the_check(root, exercise, where, new, at_once), ""]
     all_lines = done.lines(result, found, None if solution else todos, device.name == "gpu")
     width = max(len(what) for what, _ in all_lines)
     return lines + [
@@ -203,13 +204,18 @@ def _further(
 
 
 def _found_by_the_check(
-    root: Path, result: test_program.Result, mistakes: List[test_program.Case], at_once: _AtOnce
+    root: Path,
+    exercise: Exercise,
+    result: test_program.Result,
+    mistakes: List[test_program.Case],
+    at_once: _AtOnce,
 ) -> List[str]:
     failures = [case for case in result.failures if case in mistakes]
     lines = [f"  {_mark(case.state)} {case.name}" for case in failures[:3]]
-    lines += ["", *_first_failure(root, result, failures, at_once)]
+    lines += ["", *_first_failure(root, exercise, result, failures, at_once)]
     if failures:
-        lines.append(f"  {done.how_it_was_found(_most_useful(failures) or failures[0])}")
+        first = _most_useful(failures, points.steps_of(exercise.contract_file))
+        lines.append(f"  {done.how_it_was_found(first or failures[0])}")
     return lines
 
 
@@ -232,6 +238,7 @@ def _status(result: test_program.Result, bonus: List[test_program.Case], todos: 
 
 def _report(
     root: Path,
+    exercise: Exercise,
     result: test_program.Result,
     status: int,
     title: str,
@@ -280,14 +287,18 @@ def _report(
         return lines
 
     core = [case for case in result.failures if case not in bonus]
-    return [*lines, "", *_first_failure(root, result, core or begun or later, at_once)]
+    return [*lines, "", *_first_failure(root, exercise, result, core or begun or later, at_once)]
 
 
 def _first_failure(
-    root: Path, result: test_program.Result, failures: List[test_program.Case], at_once: _AtOnce
+    root: Path,
+    exercise: Exercise,
+    result: test_program.Result,
+    failures: List[test_program.Case],
+    at_once: _AtOnce,
 ) -> List[str]:
     """What to look at first."""
-    first = _most_useful(failures)
+    first = _most_useful(failures, points.steps_of(exercise.contract_file))
     if first is None:
         return [
             f"No test failed, and yet something is wrong: {result.ending}. It said:",
@@ -347,13 +358,16 @@ def _listing(cases: List[test_program.Case]) -> List[str]:
     return lines
 
 
-def _most_useful(failures: List[test_program.Case]) -> Optional[test_program.Case]:
+def _most_useful(
+    failures: List[test_program.Case], steps: Sequence[str]
+) -> Optional[test_program.Case]:
     """What is written and wrong comes before what is not written yet; there TODO(1) is first. Of
-    both, values come before what is refused, and before who should have made them. Of these, what
-    the CPU device has reported is first (unless another size says more: see _SAYS_LITTLE), then
-    short numbers (`got 2, expected 1` says more than ten digits each), then little data."""
+    both, values come before what is refused, and before who should have made them. Of these, the
+    first step is first, and there what the CPU device has reported (unless another size says more:
+    see _SAYS_LITTLE), then short numbers (`got 2, expected 1` says more than ten digits each), then
+    little data."""
 
-    def order(case: test_program.Case) -> Tuple[int, bool, bool, bool, bool, int, float]:
+    def order(case: test_program.Case) -> Tuple[int, bool, bool, int, bool, bool, int, float]:
         text = "\n".join(case.lines)
         todos = re.findall(r"\bTODO\((\d+)\)", "\n".join(_readable(case)))
         values = _VALUES.search(text)
@@ -361,6 +375,7 @@ def _most_useful(failures: List[test_program.Case]) -> Optional[test_program.Cas
             min(map(int, todos), default=0),
             points.is_required_work(case.name),
             _BAD_INPUT.search(case.name) is not None,
+            steps.index(step) if (step := points.step_of(case.name, steps)) in steps else 0,
             _SAYS_LITTLE.search(text) is not None,
             "CPU device: " not in text,
             _effort(*values.groups()) if values else 3,
@@ -376,8 +391,9 @@ _VALUES = re.compile(r"\b(?:got|is) (\{.*?\}|\S+), expected (\{.*?\}|[^\s,;)]+)"
 
 def _effort(got: str, expected: str) -> int:
     """How hard two values are to compare; cases about infinity and NaN are for later."""
-    later = got.endswith("nan") or re.fullmatch(r"-?(inf|nan)", expected)
-    return 12 if later else max(len(got), len(expected))
+    if re.fullmatch(r"-?(inf|nan)", expected):
+        return 12
+    return 11 if got.endswith("nan") else max(len(got), len(expected))
 
 
 def _amount(text: str) -> float:

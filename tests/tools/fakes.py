@@ -198,6 +198,7 @@ class Tree(unittest.TestCase):
         for path in (lab, solution):
             path.mkdir(parents=True)
         (lab / "main.cpp").write_text("int main() {}\n")
+        (lab / f"{name}.hpp").write_text("// the contract\n")
         (lab / f"{name}.cu").write_text(STARTER)
         (solution / f"{name}.cu").write_text(SOLUTION)
         return lab

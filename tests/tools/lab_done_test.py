@@ -584,7 +584,7 @@ class WordsTest(unittest.TestCase):
         order = ("S.Wrong", "S.Both", "S.Short", "S.Infinite", "S.Long")
         bad_input = ("S.RefusesNothing", "Refusal.OfNothing")
         for name in (*order, *bad_input, "Requires.Other", "S.First", "Requires.Work", "S.Later"):
-            self.assertEqual(name, testing._most_useful(cases).name)
+            self.assertEqual(name, testing._most_useful(cases, []).name)
             cases = [case for case in cases if case.name != name]
 
     def test_values_say_more_than_what_is_far_too_large(self):
@@ -597,7 +597,23 @@ class WordsTest(unittest.TestCase):
             ("CPU device: x: just past the end of device memory.", "S.Launch"),
         ):
             launch_fails = Case("S.Launch", "failed", [Said(text + "\n"), Said("f() fails", True)])
-            self.assertEqual(first, testing._most_useful([launch_fails, wrong]).name)
+            self.assertEqual(first, testing._most_useful([launch_fails, wrong], []).name)
+
+    def test_the_first_step_comes_first(self):
+        cases = [
+            Case(name, "failed", [Said(text, True)])
+            for name, text in (
+                ("Steps/S.A/second", "got 1, expected 2"),
+                ("Steps/S.A/first", "got -nan, expected inf"),
+                ("Steps/S.B/second", "CPU device: just past the end of device memory."),
+                ("Steps/S.B/first", "got -nan, expected 2"),
+                ("Steps/S.C/first", "got 17.25, expected 33.75"),
+            )
+        ]
+        for name in ("S.C/first", "S.B/first", "S.A/first", "S.B/second", "S.A/second"):
+            first = testing._most_useful(cases, ["first", "second"])
+            self.assertEqual("Steps/" + name, first.name)
+            cases.remove(first)
 
     def test_little_data_comes_first(self):
         for texts in (
@@ -611,7 +627,7 @@ class WordsTest(unittest.TestCase):
             ),
         ):
             few, many = (Case(text, "failed", [Said(text, True)]) for text in texts)
-            self.assertIs(few, testing._most_useful([many, few]))
+            self.assertIs(few, testing._most_useful([many, few], []))
 
     def test_what_is_not_written_beside_what_is_wrong(self):
         def readable(*texts):
