@@ -501,8 +501,9 @@ def _advice(sentence: str) -> str:
         return "\n  Nothing is right, and it begins with 0: is the result copied back to the host?"
     some = re.match(r"\d+ of (\d+) elements differ; first at \[(\d+)\]: ", sentence)
     count, first = map(int, some.groups()) if some else (0, 0)
-    # Where a block or a warp ends, something else is more likely.
-    if first != 0 and first % 32 != 0 and first in (count // 4, count // 8):
+    # Where a block or a warp ends, something else is more likely, and one of six elements is right
+    # for many reasons.
+    if count >= 8 and first != 0 and first % 32 != 0 and first in (count // 4, count // 8):
         part = "quarter" if first == count // 4 else "eighth"
         return (
             f"\n  The first {part} is right: does each copy count bytes, not elements?"

@@ -399,6 +399,7 @@ class ReadableTest(unittest.TestCase):
             "f() is nan, expected inf",
             "768 of 1024 elements differ; first at [256]: got 0, expected 1",
             "2 of 3 elements differ; first at [0]: got 5, expected 1",
+            "5 of 6 elements differ; first at [1]: got 5, expected 1",
         ):
             self.assertEqual(1, len(readable(failed(text))))
 
