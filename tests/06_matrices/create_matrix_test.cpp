@@ -73,9 +73,9 @@ REQUIRED_WORK(ALaunchOfTheShapeThatWasAskedFor) {
                                  .writes = 137 * 131 * sizeof(int),
                                  .sectors = 2.5}));
   for (const auto& k : done.kernels)
-    EXPECT_TRUE(k.blocks == 6 && k.block_x == 8 && k.block_y == 16)
-        << "asked for 6 blocks of 8 x 16 threads; launched " << k.blocks << " of " << k.block_x
-        << " x " << k.block_y << " (the first number of a dim3 is x)";
+    EXPECT_TRUE(k.grid_x == 3 && k.grid_y == 2 && k.block_x == 8 && k.block_y == 16)
+        << "asked for 3 x 2 blocks of 8 x 16 threads; launched " << k.grid_x << " x " << k.grid_y
+        << " of " << k.block_x << " x " << k.block_y << " (the first number of a dim3 is x)";
   EXPECT_TRUE(at_other_sizes([&](std::size_t n) { return is_right({n, n + 1}, shape); }));
 }
 

@@ -212,6 +212,8 @@ struct recording::recorder final : cpu_device::observer {
     k.name = e.kernel;
     k.blocks = std::uint64_t{e.grid.x} * e.grid.y * e.grid.z;
     k.threads_per_block = std::uint64_t{e.block.x} * e.block.y * e.block.z;
+    k.grid_x = e.grid.x;
+    k.grid_y = e.grid.y;
     k.block_x = e.block.x;
     k.block_y = e.block.y;
     k.shared_bytes = e.shared_bytes;
@@ -492,7 +494,8 @@ rank_fault* the_rank_fault = nullptr;
 template <class Visit>
 void visit_parts(recorded_work::kernel& k, const Visit& visit) {
   visit(k.name), visit(k.blocks), visit(k.threads_per_block), visit(k.shared_bytes);
-  visit(k.block_x), visit(k.block_y), visit(k.device), visit(k.stream), visit(k.of_library);
+  visit(k.grid_x), visit(k.grid_y), visit(k.block_x), visit(k.block_y), visit(k.device),
+      visit(k.stream), visit(k.of_library);
   visit(k.barriers), visit(k.barriers_of_all), visit(k.grid_barriers);
   visit(k.warp_functions), visit(k.async_bytes);
   visit(k.reads), visit(k.writes), visit(k.plain_writes), visit(k.shared), visit(k.atomics);

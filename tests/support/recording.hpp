@@ -19,6 +19,7 @@ struct recorded_work {
   struct kernel {
     std::string name;
     std::uint64_t blocks = 0, threads_per_block = 0, shared_bytes = 0;  ///< shared_bytes: dynamic
+    unsigned grid_x = 0, grid_y = 0;                                    ///< blocks
     unsigned block_x = 0, block_y = 0;                                  ///< threads of a block
     int device = 0;
     const void* stream = nullptr;
