@@ -166,6 +166,13 @@ TEST(Check, RejectsWhatIsMissingTwiceOrStrange) {
   EXPECT_FALSE(check(a + b, 2, 1));
 }
 
+TEST(Check, SaysWhenTheTwoNumbersAreSwapped) {
+  const std::string lines = "Hello from block 0, thread 0\nHello from block 1, thread 0\n";
+  EXPECT_NE(check(lines, 1, 2).message.find("swapped"), std::string::npos);
+  EXPECT_EQ(check(lines, 1, 3).message.find("swapped"), std::string::npos);
+  EXPECT_EQ(check("", 1, 2).message.find("swapped"), std::string::npos);
+}
+
 FAULT_TEST(Greetings, AreAnErrorWhereACallFails) {
   expect_failures_reported([] { return matches(check(printed_by(2, 5), 2, 5)); });
 }

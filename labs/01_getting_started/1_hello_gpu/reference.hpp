@@ -17,8 +17,9 @@ inline std::string line_of(unsigned block, unsigned thread) {
   return "Hello from block " + std::to_string(block) + ", thread " + std::to_string(thread);
 }
 
-/// One line for each thread of each block, every one of them once, in any order; nothing else.
-inline comparison check(const std::string& printed, unsigned blocks, unsigned threads) {
+namespace detail {
+
+inline comparison lines_match(const std::string& printed, unsigned blocks, unsigned threads) {
   std::map<std::string, int> missing;  // how often a line is still to come: 1, then 0
   for (unsigned block = 0; block < blocks; ++block)
     for (unsigned thread = 0; thread < threads; ++thread) missing[line_of(block, thread)] = 1;
@@ -39,6 +40,18 @@ inline comparison check(const std::string& printed, unsigned blocks, unsigned th
       return {false, std::to_string(count - found) + " of " + std::to_string(count) +
                          " lines are missing, one of them '" + line + "'"};
   return {true, std::to_string(count) + (count == 1 ? " line" : " lines") + ", one per thread"};
+}
+
+}  // namespace detail
+
+/// One line for each thread of each block, every one of them once, in any order; nothing else.
+inline comparison check(const std::string& printed, unsigned blocks, unsigned threads) {
+  comparison found = detail::lines_match(printed, blocks, threads);
+  if (!found && detail::lines_match(printed, threads, blocks))
+    found.message += ". These are the lines of " + std::to_string(threads) + " blocks of " +
+                     std::to_string(blocks) +
+                     " threads: two numbers are swapped, in the launch or in the line";
+  return found;
 }
 
 }  // namespace lab::hello_gpu
