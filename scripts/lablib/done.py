@@ -313,7 +313,12 @@ def how_it_was_found(case: test_program.Case) -> str:
 
 
 def lines(
-    plain: test_program.Result, found: Check, todos: Optional[Todos], gpu: bool
+    plain: test_program.Result,
+    found: Check,
+    todos: Optional[Todos],
+    gpu: bool,
+    *,
+    several_steps: bool = False,
 ) -> List[Tuple[str, str]]:
     """What is well, each with its details."""
     passed = len(plain.in_state(test_program.PASSED))
@@ -337,6 +342,8 @@ def lines(
         all_lines.append(("no leaks", "of memory, streams, events or handles"))
     cost = counters.in_a_line(found.rows)
     if cost:
+        if several_steps and "; most in " in cost:
+            cost += " (of all steps together, some of which are slow on purpose)"
         all_lines.append(("cost", cost))
     elif found.seen:
         why = "your kernels have no ordinary load or store of global or shared memory"

@@ -196,7 +196,13 @@ def _further(
         where = next(one for one in found.results if new[0] in one.failures)
         lines = [paint("The check build finds a mistake in the bonus:", "yellow")]
         lines += [*_found_by_the_check(root, exercise, where, new, at_once), ""]
-    all_lines = done.lines(result, found, None if solution else todos, device.name == "gpu")
+    all_lines = done.lines(
+        result,
+        found,
+        None if solution else todos,
+        device.name == "gpu",
+        several_steps=len(points.steps_of(exercise.contract_file)) > 1,
+    )
     width = max(len(what) for what, _ in all_lines)
     return lines + [
         f"  {paint(f'{what:<{width}}', 'green')}  {detail}".rstrip() for what, detail in all_lines

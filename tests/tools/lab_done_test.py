@@ -160,6 +160,12 @@ class DoneTest(LabTest):
             "  8.0 sectors per request (4.0 would do); most in dot_product.cu:9: 8.0 for 4.0\n",
             done.stdout,
         )
+        contract = self.lab_file().with_suffix(".hpp")
+        contract.write_text("enum class step { naive, tile };\n")
+        self.assertIn(
+            ": 8.0 for 4.0 (of all steps together, some of which are slow on purpose)\n",
+            self.lab("test", "05.1").stdout,
+        )
 
     def test_where_the_cases_fail_nothing_else_is_built(self):
         self.gtest("lab_test.05.1", ["A"], "fails('no')")
