@@ -63,8 +63,8 @@ build_and_test() {
   fi
   [ "${#chosen[@]}" -gt 0 ] || { echo "There is nothing to build in $folder." >&2; return 1; }
   echo "building ${#chosen[@]} targets in $folder"
-  ninja -C "$folder" -j "$jobs" "${chosen[@]}" >"$folder.build.log" 2>&1 || {
-    grep -E -A5 'error|FAILED' "$folder.build.log" | head -n 60
+  ninja -C "$folder" -j "$jobs" -k 0 "${chosen[@]}" >"$folder.build.log" 2>&1 || {
+    grep -E -A5 'error:|FAILED' "$folder.build.log" | head -n 60
     return 1
   }
   ctest --test-dir "$folder" -L "$label" "${only[@]}" --no-tests=error --output-on-failure \
