@@ -9,12 +9,14 @@ include("${CMAKE_CURRENT_LIST_DIR}/../common/cpu_device/cmake/CpuDevice.cmake")
 function(lab_cpu_device_options variable)
   cmake_parse_arguments(PARSE_ARGV 1 arg "CHECK;QUICK;CONTRACT" "" "")
   # -gdwarf-4: clang's version 5 would name the generated file instead of the .cu file.
-  # `#pragma unroll` is nvcc's.
+  # `#pragma unroll` is nvcc's: g++ does not know it, and clang cannot always follow it.
   set(options -gdwarf-4 -Wno-unknown-pragmas)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     # Where an optimised variable is at each instruction takes an eighth of the compiler's time, and
     # only a debugger asks. (Lines with what was inlined into them are another matter: reports do.)
     list(APPEND options -fno-var-tracking)
+  else()
+    list(APPEND options -Wno-pass-failed)
   endif()
   if(arg_QUICK)
     # slp: a float4 is moved in one piece, as with -O2, so a wrong alignment is noticed.
@@ -44,6 +46,8 @@ function(lab_cuda_headers target)
   add_library(${target} OBJECT EXCLUDE_FROM_ALL "${empty}")
   target_link_libraries(${target} PRIVATE lab_settings lab_strict lab_common cpu_device)
   lab_cpu_device_options(options ${ARGN})
+  # CMake leaves out what is there twice from the options of a target.
+  string(REPLACE "-mllvm;" "SHELL:-mllvm " options "${options}")
   target_compile_options(${target} PRIVATE ${options})
   target_precompile_headers(${target} PRIVATE <cuda_runtime.h> ${arg_AND})
 endfunction()

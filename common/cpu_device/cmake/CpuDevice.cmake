@@ -20,6 +20,9 @@ function(cpu_device_add_executable name)
   add_executable(${name} ${others})
   # -gdwarf-4: clang's version 5 would name the generated file instead of the .cu file.
   set(options -include cuda_runtime.h -g -gdwarf-4 -ffp-contract=off -Wno-unknown-pragmas)
+  if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU")  # a `#pragma unroll` that clang cannot follow
+    list(APPEND options -Wno-pass-failed)
+  endif()
   if(arg_CHECK)
     cpu_device_check_options(check_options)
     list(APPEND options ${check_options})
@@ -74,8 +77,10 @@ function(cpu_device_check_options variable)
     list(APPEND options -fsanitize=alignment)
     list(APPEND options -Wno-tsan)  # warns that its own library knows no fences; ours does
   else()
-    # Two words: options of source files, where some of these go, know no SHELL:.
+    # Two words each: options of source files, where some of these go, know no SHELL:.
     list(APPEND options -fno-vectorize -mllvm -tsan-distinguish-volatile=1)
+    # A read of what is written next is a read, too.
+    list(APPEND options -mllvm -tsan-instrument-read-before-write=1)
   endif()
   set(${variable} "${options}" PARENT_SCOPE)
 endfunction()

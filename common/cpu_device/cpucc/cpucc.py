@@ -464,8 +464,7 @@ class Driver:
                 result += [f"-{name}={options.last(name)}"]
         if kind == "cu":
             result += ["-Wno-unknown-pragmas", *self.contraction()]
-            if not self.is_clang():
-                result += ["-fno-var-tracking"]
+            result += ["-Wno-pass-failed" if self.is_clang() else "-fno-var-tracking"]
             if "check" in options.flags:
                 result += self.watching()
         return result + options.host + options.all("Xcompiler")
@@ -483,6 +482,7 @@ class Driver:
             return [
                 *("-fsanitize=thread,bounds", "-fno-vectorize"),
                 *("-mllvm", "-tsan-distinguish-volatile=1"),
+                *("-mllvm", "-tsan-instrument-read-before-write=1"),
             ]
         return [
             *("-fsanitize=thread,bounds,alignment", "-fno-tree-sra", "-fno-ipa-sra"),
