@@ -194,7 +194,8 @@ std::string complaint_of_costs(const work& done, const required& what) {
     const double wavefronts = ratio(cost.wavefronts, cost.ideal_wavefronts);
     if (what.wavefronts != 0 && wavefronts > what.wavefronts) {
       text << kind << "s take " << wavefronts << " times the wavefronts that they need, and "
-           << what.wavefronts << " would do: the threads of a warp access different words of one bank";
+           << what.wavefronts
+           << " would do: the threads of a warp access different words of one bank";
       return text.str();
     }
   }
