@@ -354,8 +354,8 @@ TEST(CubDeviceRadixSortBits, LooksAtTheAskedBitsOnly) {
   const buffer<unsigned> in(keys), out(keys.size());
   for (const auto& [begin, end] : {std::pair{0, 8}, {4, 15}, {20, 32}, {31, 32}, {0, 1}}) {
     SCOPED_TRACE(end);
-    two_phases([&](void* temp, std::size_t& bytes) {
-      return cub::DeviceRadixSort::SortKeys(temp, bytes, in.data(), out.data(), n, begin, end);
+    two_phases([&, first = begin, last = end](void* temp, std::size_t& bytes) {
+      return cub::DeviceRadixSort::SortKeys(temp, bytes, in.data(), out.data(), n, first, last);
     });
     std::vector<unsigned> expected = keys;
     const auto digits = [first = begin, last = end](unsigned k) {

@@ -133,7 +133,7 @@ TEST(Thrust, CompactsAndFindsRuns) {
 
 void lambdas_and_iterators(int n) {
   const thrust::counting_iterator<int> from(1);
-  const int factor = 3;
+  const int factor = n == 0 ? 1 : 3;  // which is captured
   thrust::device_vector<int> v(static_cast<std::size_t>(n));
   thrust::transform(from, from + n, v.begin(),
                     [factor] __device__(int x) { return factor * x - 1; });
