@@ -197,7 +197,7 @@ TEST(Bounds, OfArraysInStaticSharedMemoryAreKept) {
                          cudaErrorIllegalAddress);
   };
   expect_parts(report_of(24, 0), {"past the end: thread (0,0,0) uses element 24 of 24",
-                                  at(kCacheLine), "int [24]", "kernel use_static"});
+                                  at(kCacheLine), "[24]'", "kernel use_static"});
   expect_parts(report_of(-1, 0), {"before the begin: thread (0,0,0) uses element -1 of 24"});
   expect_parts(report_of(0, 5), {"uses element 5 of 5", at(kRowLine)});
 }

@@ -266,8 +266,10 @@ TEST(Finds, PointersThatAreNoneOfTheDevice) {
 
 // --- arithmetic, stacks, time -------------------------------------------------------------------
 
-constexpr int kDivideLine = __LINE__ + 1;
-__global__ void divide(int* out, int by) { out[threadIdx.x] = 7 / by; }
+constexpr int kDivideLine = __LINE__ + 2;
+__global__ void divide(int* out, int by) {
+  out[threadIdx.x] = 7 / (by + static_cast<int>(threadIdx.x));  // not the same for all threads
+}
 
 TEST(Finds, AnIntegerDivisionByZero) {
   const device_array<int> out(1, 0);
