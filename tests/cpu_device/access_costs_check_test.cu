@@ -127,9 +127,7 @@ TEST(AccessCosts, AreThoseOfTheSitesTable) {
         expect_costs<double>(c);
         break;
       case 16:
-#ifndef __clang__  // which copies these by memcpy, or component by component
         expect_costs<float4>(c);
-#endif
         break;
       default:
         ADD_FAILURE() << c.bytes << " bytes";

@@ -135,10 +135,8 @@ TEST(Counters, SectorsFollowTheSizeOfTheElements) {
   EXPECT_EQ(sectors_a_request<short>(1), 2);
   EXPECT_EQ(sectors_a_request<double>(1), 8);
   EXPECT_EQ(sectors_a_request<float2>(1), 8);
-#ifndef __clang__  // which copies these by memcpy, or component by component
   EXPECT_EQ(sectors_a_request<float4>(1), 16);
   EXPECT_EQ(sectors_a_request<float4>(2), 32);
-#endif
 }
 
 TEST(Counters, TheBestCaseIsAsManySectorsAsHoldTheBytes) {
