@@ -36,6 +36,7 @@ using lab::testing::at_other_sizes;
 using lab::testing::bytes_of;
 using lab::testing::expect_at_full_size;
 using lab::testing::expect_failures_reported;
+using lab::testing::kManyBlocks;
 using lab::testing::matches;
 using lab::testing::work_of;
 
@@ -84,12 +85,13 @@ std::size_t pitch_of_the_device(matrix_size size) {
 
 REQUIRED_WORK(AThreadForEachElementInMemoryOfItsKind) {
   const operands of({60, 100}, 1);
+  const std::size_t pitched_bytes = 60 * pitch_of_the_device(of.size);
   for (const auto& [version, name] : kSteps) {
     const bool flat = version == step::flat;
     lab::testing::required expected{.threads = 60 * 100,
                                     .blocks = 4,
                                     .sent = 2 * bytes_of(of.a),
-                                    .fetched = bytes_of(of.a),
+                                    .fetched = flat ? bytes_of(of.a) : pitched_bytes,
                                     .reads = 2 * bytes_of(of.a),
                                     .writes = bytes_of(of.a),
                                     .sectors = 1.5};
@@ -97,12 +99,20 @@ REQUIRED_WORK(AThreadForEachElementInMemoryOfItsKind) {
     const lab::testing::work done =
         work_of([&, version = version] { return is_right(version, of); });
     EXPECT_TRUE(as_required(done, expected)) << name;
-    const auto pitched = done.calls.find("cudaMallocPitch");  // or cudaMalloc3D
-    EXPECT_TRUE(flat || pitched == done.calls.end() || pitched->second == 3)
-        << "all three matrices have gaps";
+    std::size_t written = 0;
+    for (const auto& kernel : done.kernels) written += kernel.writes;
+    EXPECT_LE(written, bytes_of(of.a)) << name << ": something is written that is no element";
     EXPECT_TRUE(at_other_sizes([version = version](std::size_t n) {
       return is_right(version, {{n, n + 1}, 1});
     })) << name;
+    if (flat || !done.values) continue;
+    std::size_t allocated = 0, copies = 0;
+    for (const std::size_t bytes : done.device_memory) allocated += bytes;
+    for (const char* function : {"cudaMemcpy2D", "cudaMemcpy2DAsync"})
+      if (const auto calls = done.calls.find(function); calls != done.calls.end())
+        copies += calls->second;
+    EXPECT_GE(allocated, 3 * pitched_bytes) << name << ": all three matrices have gaps";
+    EXPECT_GE(copies, 3U) << name << ": each of the three matrices is copied by cudaMemcpy2D";
   }
 }
 
@@ -252,6 +262,11 @@ FAULT_TEST_P(EachStep, ReportsEveryCallThatFails) {
 
 TEST_P(EachStep, IsExactAtTheProgramsSize) {
   expect_at_full_size([&] { expect_right_sum(version(), {kDefaultSize, kDefaultSize}, 8); });
+}
+
+TEST_P(EachStep, IsExactInManyBlocksAcross) {
+  // With 32 columns to a block: more than a grid may have blocks along y.
+  expect_at_full_size([&] { expect_right_sum(version(), {1, 32 * kManyBlocks}, 9); });
 }
 
 }  // namespace
