@@ -20,6 +20,7 @@
 #include "full_size.hpp"
 #include "lab/cuda_check.hpp"
 #include "lab/errors.hpp"
+#include "lab/time_kernel.hpp"
 #include "lab_testing.hpp"
 #include "reference.hpp"
 #include "required_work.hpp"
@@ -96,6 +97,20 @@ REQUIRED_WORK(AtomicsOfTheKindThatEachStepIsNamedFor) {
     EXPECT_TRUE(at_other_sizes([version = version](std::uint64_t n) {
       return count_hits(version, n, 2, {.blocks = 2, .threads = 64}).hits == reference_hits(n, 2);
     })) << name;
+}
+
+REQUIRED_WORK(TheGridThatWasAskedForAlsoIfItIsLargeOrHasMoreThreadsThanPoints) {
+  for (const auto& [points, wanted] : {std::pair{3000U, grid{200, 160}}, {40U, grid{3, 1024}}})
+    for (const auto& [version, name] : kSteps) {
+      const lab::testing::work done = work_of([&, version = version, points = points, w = wanted] {
+        return count_hits(version, points, 1, w).hits == reference_hits(points, 1);
+      });
+      EXPECT_TRUE(as_required(done, {.fetched = 4, .atomics = true})) << name;
+      for (const auto& kernel : done.kernels) {
+        EXPECT_EQ(kernel.blocks, wanted.blocks) << name;
+        EXPECT_EQ(kernel.threads_per_block, wanted.threads) << name;
+      }
+    }
 }
 
 // --- the random numbers --------------------------------------------------------------------------
@@ -198,6 +213,8 @@ TEST_P(EachStep, CountsEveryHitOfTheProgramsPoints) {
     const auto result = count_hits(version(), kDefaultPoints, 10);
     EXPECT_EQ(result.hits, reference_hits(kDefaultPoints, 10));
     EXPECT_EQ(result.atomics, claimed_atomics(version(), result));
+    // A hundred thousand for each thread: more than 16 bits can count.
+    EXPECT_EQ(count_hits(version(), kDefaultPoints, 10, {1, 32}).hits, result.hits);
   });
 }
 
@@ -248,9 +265,19 @@ TEST_P(EachStep, BeginsAtZeroEveryTime) {
   EXPECT_EQ(count_hits(version(), 40, 5).hits, reference_hits(40, 5));
 }
 
+TEST_P(EachStep, BeginsAtZeroWhenItsKernelIsRepeated) {
+  // As a program repeats it to measure its time: with the counter of the launch before.
+  const lab::repeated_timing samples(3);
+  const auto result = count_hits(version(), 5000, 4);
+  EXPECT_EQ(result.hits, reference_hits(5000, 4));
+  EXPECT_EQ(result.atomics, claimed_atomics(version(), result));
+}
+
 TEST_P(EachStep, RefusesBlocksThatAreNotWholeWarps) {
   for (const unsigned threads : {1U, 31U, 33U, 100U})
-    EXPECT_THROW(count_hits(version(), 1000, 1, {4, threads}), lab::invalid_input) << threads;
+    for (const std::uint64_t points : {1000U, 0U})
+      EXPECT_THROW(count_hits(version(), points, 1, {4, threads}), lab::invalid_input)
+          << threads << " threads, " << points << " points";
 }
 
 TEST_P(EachStep, RefusesMoreThanTheDeviceOrTheCounterCanHold) {

@@ -70,7 +70,7 @@ inline constexpr std::uint64_t kMostPoints = 0xFFFF'FFFF;
 ///
 /// Throws lab::invalid_input for more than kMostPoints points, or warps in the grid, for blocks
 /// that are no whole warps (multiples of 32), and when a block or the grid is larger than the
-/// current device allows; lab::cuda_error as above.
+/// current device allows, also if there are no points; lab::cuda_error as above.
 ///
 /// Requires: kernels whose threads make the numbers and count the hits. per_hit: exactly one atomic
 /// addition to the counter for each hit; per_warp: one for each warp, whose lanes share their
