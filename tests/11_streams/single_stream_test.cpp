@@ -62,6 +62,9 @@ REQUIRED_WORK(ChunksInOneStream) {
     EXPECT_LE(c.bytes, 512 * sizeof(int)) << "more than a chunk";
   }
   for (const std::size_t bytes : done.device_memory) EXPECT_LE(bytes, 3 * 512 * sizeof(int));
+  EXPECT_EQ(done.not_accessed, 0U) << "a kernel reads the host's memory instead of what was copied";
+  EXPECT_EQ(lab::testing::waits_between_launches(done), "")
+      << "the host waits before all chunks are queued";
   EXPECT_TRUE(at_other_sizes([](std::size_t n) {
     return is_right(lab::random_ints(n, 1, 100, 900), lab::random_ints(n, 2, 100, 900), 512);
   }));

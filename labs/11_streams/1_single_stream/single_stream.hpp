@@ -38,7 +38,7 @@ struct result {
 /// leaves memory, pinned memory or a stream behind.
 ///
 /// Requires: pinned memory, and one stream of your own in which all copies (cudaMemcpyAsync) and a
-/// kernel for each chunk are queued.
+/// kernel for each chunk are queued before the host waits. Kernels access device memory only.
 ///
 /// From: J. Sanders, E. Kandrot, CUDA by Example, 10.4. There every element is averaged with two
 /// of the first 256, the sum of three ints overflows, and c is never checked.
