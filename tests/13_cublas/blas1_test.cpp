@@ -71,6 +71,17 @@ REQUIRED_WORK(TheRoutinesOfCublas) {
   expect_by("cublasDscal", 1, [&](std::size_t n) {
     return matches(lab::compare_exact(scale(n, 2.5, vx).data, scale_reference(n, 2.5, vx)));
   });
+  for (const double alpha : {1.0, 0.0})
+    EXPECT_TRUE(work_of([&] {
+                  return scale(9, alpha, vx).data[0] == alpha * x[0];
+                }).calls.contains("cublasDscal"))
+        << "alpha = " << alpha;
+  EXPECT_TRUE(as_required(work_of([&] {
+                            return dot(step::device_result, 5003, vx, vy).value ==
+                                   dot_reference(5003, vx, vy);
+                          }),
+                          by_library({"cublasDdot", "cublasSetPointerMode"})))
+      << "device_result";
   for (const step version : {step::host_result, step::device_result})
     expect_by(
         "cublasDdot", 2,
@@ -195,14 +206,15 @@ TEST(TheText, CopiesScalesAndMultiplies) {
 
 TEST(Refusals, OfIncrementsThatAreNotPositive) {
   const array a(10, 1.0);
-  for (const int increment : {0, -1}) {
-    EXPECT_THROW(copy(3, {a, increment}, {a}), lab::invalid_input);
-    EXPECT_THROW(copy(3, {a}, {a, increment}), lab::invalid_input);
-    EXPECT_THROW(scale(3, 2, {a, increment}), lab::invalid_input);
-    EXPECT_THROW(dot(step::host_result, 3, {a, increment}, {a}), lab::invalid_input);
-    EXPECT_THROW(dot(step::device_result, 3, {a}, {a, increment}), lab::invalid_input);
-    EXPECT_THROW(norm(3, {a, increment}), lab::invalid_input);
-  }
+  for (const int increment : {0, -1})
+    for (const std::size_t n : {3U, 0U}) {
+      EXPECT_THROW(copy(n, {a, increment}, {a}), lab::invalid_input) << n;
+      EXPECT_THROW(copy(n, {a}, {a, increment}), lab::invalid_input) << n;
+      EXPECT_THROW(scale(n, 2, {a, increment}), lab::invalid_input) << n;
+      EXPECT_THROW(dot(step::host_result, n, {a, increment}, {a}), lab::invalid_input) << n;
+      EXPECT_THROW(dot(step::device_result, n, {a}, {a, increment}), lab::invalid_input) << n;
+      EXPECT_THROW(norm(n, {a, increment}), lab::invalid_input) << n;
+    }
 }
 
 TEST(Refusals, OfArraysThatAreTooShort) {

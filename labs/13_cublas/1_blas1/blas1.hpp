@@ -37,12 +37,13 @@ enum class step {
 /// y[i] = x[i] for n elements; what is between and after the elements of y stays as it was.
 ///
 /// This and the three others do nothing with n = 0: arrays stay as they were, dot and norm are 0.
-/// Throws lab::invalid_input when an increment is not positive, when an array is too short for n
-/// elements, or when n is more than an int can count; lab::cublas_error when cuBLAS reports a
-/// failure; lab::cuda_error when CUDA does. Neither device memory nor a handle is left behind.
+/// Throws lab::invalid_input when an increment is not positive (also with n = 0), when an array is
+/// too short for n elements, or when n is more than an int can count; lab::cublas_error when cuBLAS
+/// reports a failure; lab::cuda_error when CUDA does. Neither device memory nor a handle is left
+/// behind.
 ///
-/// Requires: a call of cuBLAS on vectors in device memory: cublasDcopy, cublasDscal, cublasDdot and
-/// cublasDnrm2; the host computes nothing.
+/// Requires: a call of cuBLAS on vectors in device memory, whatever alpha is: cublasDcopy,
+/// cublasDscal, cublasDdot and cublasDnrm2; the host computes nothing.
 ///
 /// From: the Kazan course on CUDA programming technology, chapter 9, example 1 (y = x, y = alpha y,
 /// the dot product, all in double); the norm and the increments are ours.
