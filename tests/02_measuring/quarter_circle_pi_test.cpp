@@ -122,6 +122,21 @@ TEST(EstimateInDouble, HasMoreDigitsThanAFloat) {
   EXPECT_LT(off, truncation_bound(1 << 20) + 1e-11) << "which is 1.9e-9; a float has 7 digits";
 }
 
+TEST(EstimateInFloat, IsCalculatedInFloats) {
+  // A strip for each thread, at most. Calculated in doubles, each height would be rounded once, or
+  // not at all. In floats x and 1 - x² are rounded as well: that moves pi by 2e-9 or more.
+  for (const std::size_t n : {10'007U, 16'384U}) {
+    double once = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+      const double x = (static_cast<double>(i) + 0.5) / static_cast<double>(n);
+      once += static_cast<double>(static_cast<float>(std::sqrt((1 - x) * (1 + x))));
+    }
+    const double pi = estimate(precision::in_float, n).pi;
+    EXPECT_GT(std::fabs(pi - 4 * once / static_cast<double>(n)), 1e-10) << n << " strips";
+    EXPECT_GT(std::fabs(pi - reference(n)), 1e-10) << n << " strips";
+  }
+}
+
 TEST(EstimateInDouble, MoreStripsThanAnIntCounts) {
   if (lab::on_cpu_device()) GTEST_SKIP() << "4 billion square roots take the CPU device too long";
   constexpr std::size_t kStrips = (std::size_t{1} << 32) + 12'345;
@@ -142,6 +157,11 @@ TEST_P(EachType, RefusesNumbersOfStripsThatMakeNoSense) {
 
 TEST_P(EachType, FollowsTheFormulaAtTheProgramsSize) {
   expect_at_full_size([] { return follows_the_formula(GetParam(), kDefaultStrips); });
+}
+
+TEST_P(EachType, FollowsTheFormulaWithMoreStripsThanAFloatCanCount) {
+  constexpr std::size_t kStrips = (std::size_t{1} << 24) + 100'003;  // 2^24 + 1 is no float
+  expect_at_full_size([] { return follows_the_formula(GetParam(), kStrips); });
 }
 
 TEST_P(EachType, ForgetsThePreviousCall) {

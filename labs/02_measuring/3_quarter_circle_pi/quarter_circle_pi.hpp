@@ -33,7 +33,8 @@ struct result {
 ///
 ///     pi = 4 * sum of sqrt(1 - x * x) / strips,  with x = (i + 1/2) / strips,  i = 0 … strips - 1
 ///
-/// The device adds up the heights, kPartialSums partial sums of them; the host adds these.
+/// The device adds up the heights, kPartialSums partial sums of them; the host adds these, in
+/// double. On the device everything has the type that was asked for.
 ///
 /// Accuracy: at most rounding_bound() (reference.hpp) from the formula, and so at most
 /// error_bound() from pi.
