@@ -215,6 +215,27 @@ TEST_P(EachSize, SaysNoToANanAndToAnInfinityWhereverItStands) {
   }
 }
 
+TEST_P(EachSize, TakesANanAndAnyInfinityForEquallyFarAndNamesTheFirst) {
+  if (n() == 1) return;
+  const std::size_t last = n() - 1;
+  auto a = identity(n());
+  a[0] = kInfinity;  // so is (0, 0); its product with another row is a NaN, as 0 times infinity is
+  EXPECT_EQ(examine(a, n(), n()), (result{false, kInfinity, 0, 0}));
+  a[0] = 1, a[last * n() + last] = -kInfinity;  // (0, last) is a NaN, (last, last) is infinite
+  EXPECT_EQ(examine(a, n(), n()), (result{false, kInfinity, 0, last}));
+}
+
+TEST_P(EachSize, TakesWhatIsBeyondTheLargestFloatForInfinitelyFarAndNamesTheFirst) {
+  auto a = identity(n());
+  a[0] = 1e20F;
+  EXPECT_EQ(examine(a, n(), n()), (result{false, kInfinity, 0, 0}));
+  a.back() = -1e30F;  // its square is larger, and not a float either
+  EXPECT_EQ(examine(a, n(), n()), (result{false, kInfinity, 0, 0}));
+  if (n() == 1) return;
+  a[0] = 1e19F;  // 1e38 is a float
+  EXPECT_EQ(examine(a, n(), n()), (result{false, kInfinity, n() - 1, n() - 1}));
+}
+
 TEST(OrthogonalMatrix, LooksAtRowsAndNotAtColumns) {
   // A · Aᵀ and Aᵀ · A: off by 3 and 1 in the first, by 1 and 1 and 2 in the other.
   const std::vector<float> a = {0, 0, 2,  //
