@@ -55,7 +55,7 @@ struct workspace {
     for (const float component : a.subspan(k * length, length))
       before += static_cast<double>(component) * static_cast<double>(component);
     const double least = static_cast<double>(count) * 0x1p-20;
-    refuse_if(!(squares[k] > least * least * before),
+    refuse_if(!(squares[k] > std::max(least * least * before, kLeastLength * kLeastLength)),
               "gram_schmidt: the vectors are linearly dependent: nothing is left of vector ", k,
               " without its projections on those before it");
   }
@@ -105,19 +105,24 @@ result orthogonalize(step version, std::span<const float> a, std::size_t count,
                      std::size_t length) {
   require_sensible(a, count, length);
   if (count == 0) return {};
-  workspace w{device_buffer(a),
+  workspace w{device_buffer<float>(a.size()),
               device_buffer<float>(count * kThreads),
               device_buffer<float>(count),
               {},
               a,
               count,
               length};
-  const float kernel_ms = time_kernel([&] {
-    if (version == step::classical)
-      classical(w);
-    else
-      modified(w);
-  });
+  const float kernel_ms = time_kernel(
+      [&] {
+        if (version == step::classical)
+          classical(w);
+        else
+          modified(w);
+      },
+      [&] {
+        w.b.copy_from(a);
+        w.squares.clear();
+      });
   return {w.b.to_vector(), kernel_ms};
 }
 

@@ -13,6 +13,9 @@ namespace lab::gram_schmidt {
 /// How many vectors the program takes, and components of each, unless it is told otherwise.
 inline constexpr std::size_t kDefaultSize = 256;
 
+/// A vector has to be longer than this, whatever the others are like.
+inline constexpr double kLeastLength = 0x1p-50;
+
 /// Two orders of the same operations. In numbers without rounding they would agree.
 enum class step {
   classical,  ///< each vector: all its projections, computed from it as it was given, at once
@@ -38,7 +41,8 @@ struct result {
 /// the squares of a vector, is infinite or not a number; when there are more vectors than
 /// components; and, naming the vector, when the vectors are linearly dependent. As dependent counts
 /// a vector of which no more is left than count * 2^-20 of its length, since that much may be
-/// rounding; and one so short that the squares of its components are 0 in float.
+/// rounding; and one of which no more is left than kLeastLength: the squares of floats that are
+/// much smaller have few digits or none.
 /// Throws lab::cuda_error when CUDA reports an error. None leaves device memory behind.
 ///
 /// Requires: kernels for the dot products and for the subtractions, with the components shared by
