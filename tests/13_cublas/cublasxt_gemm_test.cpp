@@ -127,13 +127,16 @@ REQUIRED_WORK(TilesOfTheSizeAskedForOnTheDevicesAskedFor) {
 REQUIRED_WORK(MemoryThatIsPinnedForEachProductWhereThePlanSaysSo) {
   for (const bool two_products : {false, true}) {
     const std::size_t pins = two_products ? 6 : 3;
-    for (const bool pinned : {false, true}) {
-      const lab::testing::work done = work_for(two_products, 100, {{}, 64, pinned});
-      EXPECT_TRUE(as_required(done, {.kernels = 0, .library = true}));
-      for (const char* function : {"cudaHostRegister", "cudaHostUnregister"})
-        EXPECT_EQ(done.calls.contains(function) ? done.calls.at(function) : 0, pinned ? pins : 0)
-            << function << ": A, B and C of each product, and only with plan::pinned";
-    }
+    for (const bool pinned : {false, true})
+      for (const std::size_t n : {2U, 100U}) {
+        const lab::testing::work done = work_for(two_products, n, {{}, 64, pinned});
+        EXPECT_TRUE(as_required(done, {.kernels = 0, .library = true}));
+        for (const char* function : {"cudaHostRegister", "cudaHostUnregister"})
+          EXPECT_EQ(done.calls.contains(function) ? done.calls.at(function) : 0, pinned ? pins : 0)
+              << function << ": A, B and C of each product, and only with plan::pinned; n = " << n;
+        for (const auto& copy : done.copies)
+          EXPECT_EQ(copy.pinned, pinned) << "while the library copies; n = " << n;
+      }
   }
 }
 
@@ -356,6 +359,17 @@ TEST(Refuses, TilesWithoutElements) {
     EXPECT_THROW(sum_times_product(op::none, one, one, tiles_of(block)), lab::invalid_input);
   }
   EXPECT_NO_THROW(multiply(op::none, {3, 0, {}}, {0, 2, {}}, tiles_of(1)));
+}
+
+TEST(Refuses, TheSameWhereThereIsNothingToDo) {
+  const matrix tall{3, 0, {}}, wide{0, 2, {}}, nothing;
+  for (const plan& wrong : {plan{{}, 0}, plan{{lab::device_count()}, 64}, plan{{0, 0}, 64}}) {
+    EXPECT_THROW(multiply(op::none, tall, wide, wrong), lab::invalid_input);
+    EXPECT_THROW(multiply(op::none, nothing, nothing, wrong), lab::invalid_input);
+    EXPECT_THROW(sum_times_product(op::none, nothing, nothing, wrong), lab::invalid_input);
+  }
+  EXPECT_THROW(multiply(op::none, {3, 0, {}}, {1, 0, {}}), lab::invalid_input);
+  EXPECT_THROW(sum_times_product(op::none, {3, 0, {}}, {0, 3, {}}), lab::invalid_input);
 }
 
 TEST(Refuses, ShapesWithoutAProduct) {
