@@ -223,6 +223,13 @@ TEST(Measure, NamesTheFirstOfEqualErrorsAndTheLastElementToo) {
   EXPECT_EQ(measured({1, 1, 5, 3}, {1, 1, 5, 1}).worst, 3U);
 }
 
+TEST(Measure, NamesTheFirstOfEqualErrorsThatADoubleCannotHold) {
+  // As a double this error is 1. Whoever keeps the largest so far as one finds the next, equal one
+  // to be larger.
+  const long double exact_value = 1 + 0x1p-60L;
+  EXPECT_EQ(measured({0, 0, 0}, {exact_value, exact_value, exact_value}).worst, 0U);
+}
+
 TEST(Measure, LetsNoNaNSlipThrough) {
   for (const double bad : {kNan, kInfinity, -kInfinity}) {
     const errors found = measured({1, 1.5, bad, 7}, {1, 1, 1, 1});
@@ -250,6 +257,14 @@ TEST(Measure, KeepsSmallErrorsBesideALargeNumberOfOthers) {
   EXPECT_EQ(found.max, 0x1p-40);
   EXPECT_EQ(found.worst, values.size() - 1);
   EXPECT_DOUBLE_EQ(found.mean, 0x1p-40 / 1e5);
+}
+
+TEST(Measure, AddsSmallErrorsToALargeOne) {
+  // 1, and then 2^-26 again and again: whoever adds them up in floats gets 1.
+  std::vector<double> values(100'000, 0x1p-26);
+  values.front() = 1;
+  const double mean = (1 + 99'999 * 0x1p-26) / 1e5;
+  EXPECT_DOUBLE_EQ(measured(values, std::vector<long double>(values.size())).mean, mean);
 }
 
 TEST(Measure, SeesErrorsThatADoubleCannotHold) {

@@ -115,13 +115,17 @@ errors measure(std::span<const double> values, std::span<const long double> exac
   refuse_if(values.size() != exact.size(), "math_functions: ", values.size(),
             " values cannot be compared with ", exact.size());
   errors found;
-  long double sum = 0;
+  long double sum = 0, largest = 0;  // as a double it may be less: an equal error would be larger
   for (std::size_t i = 0; i < values.size(); ++i) {
     long double error = std::fabs(values[i] - exact[i]);
     if (std::isnan(error)) error = std::numeric_limits<long double>::infinity();
     sum += error;
-    if (error > found.max) found = {0, static_cast<double>(error), i};
+    if (error > largest) {
+      largest = error;
+      found.worst = i;
+    }
   }
+  found.max = static_cast<double>(largest);
   if (!values.empty()) found.mean = static_cast<double>(sum / static_cast<double>(values.size()));
   return found;
   // END SOLUTION
