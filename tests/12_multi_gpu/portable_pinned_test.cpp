@@ -8,8 +8,10 @@
 #include <cpu_device.h>
 #endif
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <numeric>
 #include <set>
 #include <string>
@@ -89,10 +91,13 @@ REQUIRED_WORK(AKernelOnEveryDevice) {
       EXPECT_EQ(done.host_threads, 1U) << version.name;
       EXPECT_EQ(lab::testing::waits_between_launches(done), "") << version.name;
       for (const auto& copy : done.copies)
-        EXPECT_TRUE(copy.kind != cudaMemcpyHostToDevice || copy.pinned)
-            << version.name << ": " << copy.bytes << " bytes come from memory that is not pinned";
+        EXPECT_TRUE(copy.pinned) << version.name << ": " << copy.bytes
+                                 << " bytes come from memory that is not pinned, or go there";
+      EXPECT_GE(done.bytes_copied(cudaMemcpyDeviceToHost), count * sizeof(float))
+          << version.name << ": bytes of sums that each device has, and copies";
     } else {
       EXPECT_GE(done.host_threads, count) << version.name;
+      EXPECT_TRUE(done.device_memory.empty()) << version.name << ": it takes no device memory";
     }
     EXPECT_LT(std::accumulate(done.host_memory.begin(), done.host_memory.end(), std::size_t{0}),
               3 * bytes_of(a))
@@ -103,6 +108,49 @@ REQUIRED_WORK(AKernelOnEveryDevice) {
     EXPECT_TRUE(at_other_sizes([&](std::size_t n) {
       return is_exact(version, whole_numbers(n, 1, 1, 4), whole_numbers(n, 2, 1, 4));
     })) << version.name;
+  }
+}
+
+REQUIRED_WORK(BothVectorsAreInWriteCombinedMemoryThatIsPinnedAsAsked) {
+  const vector a = whole_numbers(5003, 1, -9, 14), b = whole_numbers(5003, 2, -4, 5);
+  const int device = lab::device_count() - 1;
+  const on_device here(device);
+  for (const named_version& version : kVersions) {
+    const lab::testing::work done = work_of([&] { return is_exact(version, a, b); });
+    EXPECT_TRUE(as_required(done, {.calls = {"cudaHostAlloc"}})) << version.name;
+    std::size_t bytes = 0;
+    for (const auto& memory : done.pinned)
+      if (memory.device == device && (memory.flags & cudaHostAllocWriteCombined) != 0 &&
+          ((memory.flags & cudaHostAllocPortable) != 0) == (version.mode == pinning::all_devices))
+        bytes += memory.bytes;
+    EXPECT_GE(bytes, 2 * bytes_of(a))
+        << version.name << ": bytes of write-combined memory, pinned for those who were named, "
+        << "with device " << device << " current";
+  }
+}
+
+REQUIRED_WORK(NoCopyIsInAKernelsTime) {
+  const vector a = whole_numbers(5003, 1, -9, 14), b = whole_numbers(5003, 2, -4, 5);
+  for (const named_version& version : kVersions) {
+    if (version.chosen_step != step::copies) continue;
+    const lab::testing::work done = work_of([&] { return is_exact(version, a, b); });
+    EXPECT_TRUE(as_required(done, {.calls = {"cudaMemcpyAsync"}})) << version.name;
+    // What is called before a launch and after it: events first, and then copies.
+    const auto next_to_it = [](auto call, const auto& end) {
+      call = std::find_if(call, end, [](const std::string& name) {
+        return name.starts_with("cudaEventRecord") || name.starts_with("cudaMemcpy");
+      });
+      return call == end ? std::string("nothing") : *call;
+    };
+    const auto& calls = done.sequence;
+    if (!done.calls.contains("cudaEventRecord")) continue;  // another clock
+    for (auto call = calls.begin(); call != calls.end(); ++call)
+      if (call->starts_with("cudaLaunchKernel")) {
+        EXPECT_EQ(next_to_it(std::make_reverse_iterator(call), calls.rend()), "cudaEventRecord")
+            << version.name << ": before the kernel";
+        EXPECT_EQ(next_to_it(call, calls.end()), "cudaEventRecord")
+            << version.name << ": after the kernel";
+      }
   }
 }
 

@@ -332,7 +332,15 @@ struct recording::recorder final : cpu_device::observer {
     overlaps.erase(copies);
   }
   void allocated(const cpu_device::allocation_event& e) override {
+    const bool pinned = e.kind == cpu_device::memory_kind::pinned;
+    unsigned flags = 0;
+    if (pinned) {
+      asks = true;
+      (void)cudaHostGetFlags(&flags, const_cast<void*>(e.address));
+      asks = false;
+    }
     const std::lock_guard lock(mutex);
+    if (pinned) done.pinned.push_back({e.bytes, flags, e.device});
     const bool of_host =
         e.kind != cpu_device::memory_kind::device && e.kind != cpu_device::memory_kind::symbol;
     (of_host ? done.host_memory : done.device_memory).push_back(e.bytes);
@@ -387,7 +395,7 @@ struct recording::recorder final : cpu_device::observer {
     done.sequence.emplace_back("nvtxNameCudaStream");
   }
 
-  static inline thread_local bool asks = false;  // this thread, for copied()
+  static inline thread_local bool asks = false;  // this thread, for itself
   std::mutex mutex;
   recorded_work done;
   std::set<std::thread::id> callers;
@@ -507,8 +515,8 @@ void visit_parts(recorded_work::kernel& k, const Visit& visit) {
 
 template <class Visit>
 void visit_parts(recorded_work& w, const Visit& visit) {
-  visit(w.copies), visit(w.device_memory), visit(w.host_memory), visit(w.host_threads);
-  visit(w.received_by_mpi), visit(w.watched);
+  visit(w.copies), visit(w.device_memory), visit(w.host_memory), visit(w.pinned);
+  visit(w.host_threads), visit(w.received_by_mpi), visit(w.watched);
 }
 
 /// Lists the calls that are made, and has one of them fail.
@@ -623,6 +631,7 @@ class companion_of_tests final : public lab::mpi::companion {
     append(all.copies, work.copies);
     append(all.device_memory, work.device_memory);
     append(all.host_memory, work.host_memory);
+    append(all.pinned, work.pinned);
     all.host_threads += work.host_threads;
     all.received_by_mpi += work.received_by_mpi;
     all.watched = all.watched || work.watched;

@@ -68,7 +68,13 @@ struct recorded_work {
   std::vector<copy> copies;                ///< memset is none
   std::vector<std::size_t> device_memory;  ///< bytes of each allocation
   std::vector<std::size_t> host_memory;    ///< pinned or managed: both sides reach it
-  std::map<std::string, unsigned> calls;   ///< of the API, by name
+  struct pinned_memory {
+    std::size_t bytes = 0;
+    unsigned flags = 0;  ///< as cudaHostGetFlags says
+    int device = 0;      ///< that was current
+  };
+  std::vector<pinned_memory> pinned;      ///< of host_memory: by cudaHostAlloc, cudaMallocHost
+  std::map<std::string, unsigned> calls;  ///< of the API, by name
   /// Calls in order; "cudaMemcpy to the host" is told apart. "[ NAME" and "]": a range of NVTX
   /// begins, and ends; "nvtxNameCudaStream": a stream gets a name. "rank 2": what follows are that
   /// rank's, with those of MPI in an MPI_CHECK.
