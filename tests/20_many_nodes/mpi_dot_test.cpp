@@ -11,6 +11,7 @@
 #include <limits>
 #include <numeric>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -130,9 +131,10 @@ REQUIRED_WORK(AKernelOnEveryRankForItsPart) {
 // --- the cuts ------------------------------------------------------------------------------------
 
 TEST(Cut, GivesEveryElementToOneRankInEqualParts) {
-  for (const std::size_t n : {std::size_t{0}, std::size_t{1}, std::size_t{2}, std::size_t{3},
-                              std::size_t{7}, std::size_t{8}, std::size_t{9}, std::size_t{1000},
-                              std::size_t{1'000'003}, (std::size_t{1} << 40) + 1})
+  for (const std::size_t n :
+       {std::size_t{0}, std::size_t{1}, std::size_t{2}, std::size_t{3}, std::size_t{7},
+        std::size_t{8}, std::size_t{9}, std::size_t{1000}, std::size_t{1'000'003},
+        (std::size_t{1} << 40) + 1, (std::size_t{1} << 58) - 1})
     for (const int ranks : {1, 2, 3, 5, 7, 8, 9, kMostRanks}) {
       const std::vector<std::size_t> cuts = cut(n, ranks);
       ASSERT_EQ(cuts.size(), static_cast<std::size_t>(ranks) + 1);
@@ -268,6 +270,17 @@ TEST_P(EachStep, RefusesNumbersOfRanksThatCannotBe) {
   for (const int ranks : {0, -3, kMostRanks + 1})
     EXPECT_THROW(dot(version(), ones, ones, ranks), lab::invalid_input);
   EXPECT_THROW(dot(version(), ones, ones, 2, -1), lab::invalid_input);
+}
+
+TEST_P(EachStep, RefusesMoreElementsThanAnIntCanCount) {
+  // So many floats need not be there, since they are refused before anybody reads one. Of 64 ranks
+  // each would get few enough, but MPI_Scatterv counts from the beginning of all.
+  const vector one(1);
+  for (const std::size_t n : {std::size_t{1} << 31, (std::size_t{1} << 32) + 1}) {
+    const std::span<const float> claimed(one.data(), n);
+    for (const int ranks : {1, kMostRanks})
+      EXPECT_THROW(dot(version(), claimed, claimed, ranks), lab::invalid_input) << n;
+  }
 }
 
 }  // namespace

@@ -33,7 +33,8 @@ struct result {
 
 /// Where n elements are cut so that rank k of `ranks` gets the elements from cuts[k] to
 /// cuts[k + 1] - 1 of the returned cuts. The first is 0, the last n, and no two parts differ by
-/// more than one element. With fewer elements than ranks, some parts are empty.
+/// more than one element. With fewer elements than ranks, some parts are empty. n is below 2^58, as
+/// the length of any vector: then n times a number of ranks is no more than a std::size_t can hold.
 ///
 /// Throws lab::invalid_input unless there are 1 to kMostRanks ranks.
 std::vector<std::size_t> cut(std::size_t n, int ranks);
@@ -50,7 +51,7 @@ std::vector<std::size_t> cut(std::size_t n, int ranks);
 /// are whole numbers below 2^24, the result is exact.
 ///
 /// Throws lab::invalid_input when the lengths differ, when cut() does, when ranks_per_node is
-/// negative, or when a part has more elements than an int can count; lab::cuda_error when CUDA
+/// negative, or when there are more elements than an int can count; lab::cuda_error when CUDA
 /// reports an error in any rank; lab::mpi_error when MPI does, or when a rank ends or does not
 /// answer within 20 seconds: the sentence names it. Nothing of the job is left behind.
 ///
