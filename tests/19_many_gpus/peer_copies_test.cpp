@@ -177,6 +177,24 @@ REQUIRED_WORK(CopiesOrKernelsAsTheContractHasThem) {
   }
 }
 
+REQUIRED_WORK(AccessIsEnabledWhereTheWordsGoDirectly) {
+  const ints words = words_of(1000, 6);
+  for (const auto& [version, name] : kSteps) {
+    const bool over_host = version == step::through_host || version == step::in_pieces;
+    for (const auto& [from, to] : {std::pair{0, last_device()}, {last_device(), 0}}) {
+      if (over_host || expected_route(version, from, to) != route::direct) continue;
+      // Without access CUDA takes the words through the host, and nobody is told.
+      lab::testing::required expected{.kernels = version == step::peer_kernel ? 1U : 0U,
+                                      .calls = {"cudaDeviceEnablePeerAccess"}};
+      EXPECT_TRUE(as_required(work_of([&, version = version, from = from, to = to] {
+                                return arrives(version, from, to, words);
+                              }),
+                              expected))
+          << name;
+    }
+  }
+}
+
 REQUIRED_WORK(EachPieceIsCopiedOnceInEachDirection) {
   const ints words = words_of(1000, 4);
   for (const auto& [piece, pieces] : {std::pair<std::size_t, std::ptrdiff_t>{1, 1000},
@@ -201,6 +219,29 @@ REQUIRED_WORK(EachPieceIsCopiedOnceInEachDirection) {
 }
 
 #ifdef __CPU_DEVICE__
+
+REQUIRED_WORK(WithoutAccessCUDAFindsTheWayOfACopyAndPiecesAreThatOfAKernel) {
+  const ints words = words_of(1000, 5);
+  constexpr unsigned kCopies = 3, kPiece = 300, kPieces = 4;
+  const struct alone {
+    alone() { cpu_device::set_peer_group(1); }
+    ~alone() { cpu_device::set_peer_group(0); }
+  } each_device;
+  for (const auto& [version, name] : kSteps) {
+    if (version != step::peer_copy && version != step::peer_kernel) continue;
+    const auto done = work_of([&, version = version] {
+      return arrives(version, 0, last_device(), words, kCopies, kPiece);
+    });
+    const bool in_pieces = version == step::peer_kernel;
+    const std::string call = in_pieces ? "cudaMemcpyAsync" : "cudaMemcpyPeerAsync";
+    EXPECT_TRUE(as_required(done, {.kernels = 0, .calls = {call}})) << name;
+    if (done.values && !*done.values) continue;  // said
+    EXPECT_TRUE(done.kernels.empty()) << name << ": a kernel cannot read the source";
+    EXPECT_EQ(done.calls.contains(call) ? done.calls.at(call) : 0,
+              in_pieces ? 2U * kCopies * kPieces : kCopies)
+        << name;
+  }
+}
 
 /// How many pieces have left the source and not arrived at the target, at most and at least, while
 /// one stream gets as far ahead of the other as it may. At the end of a copy there are none.
