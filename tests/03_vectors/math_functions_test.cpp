@@ -84,6 +84,7 @@ REQUIRED_WORK(AKernelWhoseThreadsShareTheArguments) {
                                      .blocks = 4,
                                      .fetched = 5000 * sizeof(float),
                                      .writes = 5000 * sizeof(float),
+                                     .reads_at_most = 5000 * sizeof(float) / 2,
                                      .sectors = 1.25}))
           << its_name << ", " << name;
       EXPECT_LT(done.bytes_copied(cudaMemcpyHostToDevice), 360 * sizeof(float))

@@ -44,8 +44,8 @@ struct result {
 /// hold; lab::cuda_error when CUDA reports an error, such as too little memory. Neither leaves
 /// device memory behind.
 ///
-/// Requires: a kernel whose threads share the arguments and write the values; the host computes
-/// none.
+/// Requires: a kernel whose threads share the arguments, and compute the value of each: none is
+/// copied from 360 elements before, or from a table. The host computes none.
 ///
 /// From: the Kazan course on CUDA programming technology, chapter 5 (the program, the classroom
 /// task and the homework).
