@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // What every sorting network must do: the tests that 14.1 and 14.2 have in common. The file that
-// includes this one has said before which network it is, as `namespace network = lab::…;`, and has
-// listed its steps, as kSteps.
+// includes this one has said before which network it is, as `namespace network = lab::…;`, has
+// listed its steps, as kSteps, and says of each what it sorts in a single launch, as tile_of(step):
+// arrays of which length, with how many barriers. Blocks of the step shared_tiles have 512 threads.
 #pragma once
 
 #include <cstddef>
@@ -62,6 +63,54 @@ REQUIRED_WORK(KernelsThatSortTilesInSharedMemory) {
     EXPECT_TRUE(at_other_sizes([version = version](std::size_t n) {
       return sorts(version, make_key_values(16 * n, 1), {n, 16});
     })) << name;
+  }
+}
+
+REQUIRED_WORK(TilesThatAreSortedByTheirThreadsInOneLaunch) {
+  for (const auto& [version, name] : kSteps)
+    for (const bool pairs : {true, false}) {
+      const auto [length, barriers] = tile_of(version);
+      key_values input = make_key_values(16384, 1);
+      if (!pairs) input.values.clear();
+      const std::size_t bytes = bytes_of(input.keys) + bytes_of(input.values);
+      const lab::testing::work done = work_of([&, version = version, length = length] {
+        return sorts(version, input, {16384 / length, length});
+      });
+      // Whoever waits before a stage and behind it has twice as many barriers.
+      EXPECT_TRUE(as_required(done, {.threads = 1024,
+                                     .blocks = 4,
+                                     .barriers = 2 * barriers + 2,
+                                     .reads = bytes,
+                                     .writes = bytes,
+                                     .reads_at_most = bytes,
+                                     .shared_memory = true}))
+          << name << (pairs ? ", pairs" : ", keys alone");
+      EXPECT_EQ(done.kernels.size(), 1U) << name;
+      for (const auto& k : done.kernels) {
+        if (version == step::shared_tiles) {
+          EXPECT_EQ(k.threads_per_block, 512U) << name;
+        }
+        if (done.watched) {
+          EXPECT_LT(8 * k.shared_of_busiest, k.shared) << name << ": one thread sorts the tile";
+        }
+      }
+    }
+}
+
+REQUIRED_WORK(AsManyLaunchesAsAreClaimed) {
+  const auto input = make_key_values(16384, 12);
+  for (const auto& [version, name] : kSteps) {
+    unsigned claimed = 0;
+    const lab::testing::work done = work_of([&, version = version] {
+      const auto done_so = sort(version, input.keys, input.values, {1, 16384});
+      claimed = done_so.launches;
+      return matches(check_sorted(done_so.sorted, input, {1, 16384}, direction::ascending));
+    });
+    EXPECT_EQ(done.kernels.size(), claimed) << name;
+    for (const auto& k : done.kernels)
+      if (version == step::shared_tiles) {
+        EXPECT_EQ(k.threads_per_block, 512U) << name;
+      }
   }
 }
 
