@@ -243,6 +243,23 @@ REQUIRED_WORK(WithoutAccessCUDAFindsTheWayOfACopyAndPiecesAreThatOfAKernel) {
   }
 }
 
+REQUIRED_WORK(TheClockWaitsForTheKernels) {
+  // copy_ms comes from events; those say nothing of a stream that has none and that no other stream
+  // waits for, such as the default stream.
+  const ints words = words_of(1000, 7);
+  const struct late {
+    late() { cpu_device::set_stream_policy(stream_policy::deferred); }
+    ~late() { cpu_device::set_stream_policy(stream_policy::eager); }
+  } each_stream;
+  const auto done = work_of([&] { return arrives(step::peer_kernel, 0, last_device(), words, 2); });
+  EXPECT_TRUE(as_required(done, {.kernels = 2})) << "peer_kernel";
+  std::set<const void*> streams;
+  for (const auto& [call, stream] : done.in_streams)
+    if (call.starts_with("cudaEventRecord")) streams.insert(stream);
+  for (const auto& kernel : done.kernels)
+    EXPECT_TRUE(streams.contains(kernel.stream)) << "peer_kernel: no event follows the kernel";
+}
+
 /// How many pieces have left the source and not arrived at the target, at most and at least, while
 /// one stream gets as far ahead of the other as it may. At the end of a copy there are none.
 struct pieces_on_their_way {
@@ -308,7 +325,8 @@ TEST_P(EachStep, CopiesPiecesOfAnySize) {
   const ints words = words_of(1000, 3);
   for (const std::size_t piece : {1, 2, 3, 333, 334, 500, 999, 1000, 1001})
     EXPECT_TRUE(arrives(version(), 0, last_device(), words, 2, piece)) << piece;
-  EXPECT_TRUE(arrives(version(), 0, last_device(), words, 2, ~std::size_t{0}));
+  for (const std::size_t piece : {std::size_t{1} << 32, ~std::size_t{0}})
+    EXPECT_TRUE(arrives(version(), 0, last_device(), words, 2, piece)) << piece;
 }
 
 TEST_P(EachStep, ForgetsThePreviousCall) {
