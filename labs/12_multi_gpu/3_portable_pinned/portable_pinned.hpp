@@ -49,10 +49,11 @@ struct result {
 /// are. Of n elements, part k goes from n * k / devices to n * (k + 1) / devices, rounded down, and
 /// belongs to device k. A device without elements is left alone.
 ///
-/// The vectors are put into write-combined memory of cudaHostAlloc, mapped and pinned as `mode`
-/// says, which the calling thread allocates on its current device: once for all devices. Step
-/// zero_copy takes no device memory; in step copies each device has its part of both vectors, and a
-/// partial sum for each block. The pinned memory holds both vectors and all partial sums.
+/// The vectors are put into write-combined memory of cudaHostAlloc, which the calling thread
+/// allocates on its current device: once for all devices. Step zero_copy takes no device memory; in
+/// step copies each device has its part of both vectors, and a partial sum for each block. The
+/// pinned memory holds both vectors and all partial sums, and all of it is mapped and pinned as
+/// `mode` says.
 ///
 /// Accuracy: at most error_bound(a, b) (reference.hpp) from the exact sum. Where products and sums
 /// are whole numbers below 2^24, nothing is rounded and the result is exact.
