@@ -17,7 +17,7 @@ namespace {
 
 constexpr unsigned kThreads = 256;  // a block of ceil_division and of the steps after it
 
-// --- cpu: the loop that the kernels take apart ---------------------------------------------------
+// --- cpu: the loop that the kernels take apart; and the copies that all of them need -------------
 
 void add_on_cpu(std::span<const float> a, std::span<const float> b, std::span<float> sum) {
   // TODO(1): add the vectors, element by element.
@@ -26,8 +26,6 @@ void add_on_cpu(std::span<const float> a, std::span<const float> b, std::span<fl
   for (std::size_t i = 0; i < sum.size(); ++i) sum[i] = a[i] + b[i];
   // END SOLUTION
 }
-
-// --- copies: what every step below needs ---------------------------------------------------------
 
 void copy_to_device(std::span<const float> from, float* to) {
   // TODO(2): cudaMemcpy all of `from` to the device memory at `to`. It counts bytes, and it has
@@ -47,7 +45,6 @@ void copy_to_host(const float* from, std::span<float> to) {
 }
 
 // --- one_thread_per_block: the loop is gone, the block's number is the index ---------------------
-// Requires n <= the largest grid.
 
 __global__ void one_thread_per_block(const float* a, const float* b, float* sum, std::size_t n) {
   // TODO(3): this block adds the element that has its number. Nothing at or past n is touched.
@@ -68,7 +65,6 @@ void launch_one_thread_per_block(const float* a, const float* b, float* sum, std
 }
 
 // --- one_block: the same with threads, which are cheaper and can work together -------------------
-// Requires n <= the largest block, which is not much: ask the device.
 
 __global__ void one_block(const float* a, const float* b, float* sum, std::size_t n) {
   // TODO(4): this thread adds the element that has its number in the block.
@@ -79,8 +75,8 @@ __global__ void one_block(const float* a, const float* b, float* sum, std::size_
 }
 
 void launch_one_block(const float* a, const float* b, float* sum, std::size_t n) {
-  // TODO(4): launch one block of n threads, and refuse an n above the device's
-  //          cudaDevAttrMaxThreadsPerBlock. (Without that, CUDA refuses the launch.)
+  // TODO(4): launch one block of n threads, and refuse an n above the largest block, which is not
+  //          much: cudaDevAttrMaxThreadsPerBlock.
   // BEGIN SOLUTION
   // STUB: throw not_written("step one_block", 4);
   const unsigned threads =
@@ -112,7 +108,6 @@ void launch_ceil_division(const float* a, const float* b, float* sum, std::size_
 }
 
 // --- grid_stride: the grid fits the device, and the loop is back, in strides of the grid ---------
-// Requires nothing of n.
 
 __global__ void grid_stride(const float* a, const float* b, float* sum, std::size_t n) {
   // TODO(6): a thread starts at its index in the grid and advances by the number of threads in the
@@ -125,10 +120,9 @@ __global__ void grid_stride(const float* a, const float* b, float* sum, std::siz
 }
 
 void launch_grid_stride(const float* a, const float* b, float* sum, std::size_t n) {
-  // TODO(6): launch as many blocks of kThreads threads as the device runs at the same time:
-  //          its cudaDevAttrMultiProcessorCount times what
-  //          cudaOccupancyMaxActiveBlocksPerMultiprocessor says of this kernel. For a small n,
-  //          no more blocks than there is work for.
+  // TODO(6): launch as many blocks of kThreads threads as the device runs at once (but no more than
+  //          there is work for): its cudaDevAttrMultiProcessorCount times what
+  //          cudaOccupancyMaxActiveBlocksPerMultiprocessor says of this kernel.
   // BEGIN SOLUTION
   // STUB: throw not_written("step grid_stride", 6);
   int blocks_per_processor = 0;
@@ -165,8 +159,7 @@ __global__ void vectorized(const float* a, const float* b, float* sum, std::size
 }
 
 void launch_vectorized(const float* a, const float* b, float* sum, std::size_t n) {
-  // TODO(7, bonus): launch blocks of kThreads threads: enough for n elements, and not one block
-  //          more. How many elements does a block have now?
+  // TODO(7, bonus): as launch_ceil_division(). How many elements does a block have now?
   // BEGIN SOLUTION
   // STUB: throw not_written("step vectorized", 7);
   constexpr unsigned kElements = kThreads * kVectorWidth;  // of a block
@@ -179,13 +172,9 @@ void launch_vectorized(const float* a, const float* b, float* sum, std::size_t n
 }  // namespace
 
 result add(step version, std::span<const float> a, std::span<const float> b) {
-  return host_part_of_add(
-      {.on_cpu = add_on_cpu,
-       .copy_to_device = copy_to_device,
-       .copy_to_host = copy_to_host,
-       .launches = {launch_one_thread_per_block, launch_one_block, launch_ceil_division,
-                    launch_grid_stride, launch_vectorized}},
-      version, a, b);
+  const std::array launches{launch_one_thread_per_block, launch_one_block, launch_ceil_division,
+                            launch_grid_stride, launch_vectorized};
+  return host_part_of_add({add_on_cpu, copy_to_device, copy_to_host, launches}, version, a, b);
 }
 
 }  // namespace lab::vector_add
