@@ -122,11 +122,11 @@ __device__ float sum_of_warp(float value) {
 /// Stores the sum of what the threads of this block contribute at the block's place in `partial`.
 __device__ void store_sum_of_block(float thread_sum, float* partial) {
   __shared__ float of_warps[kWarp];  // a block has at most 32 warps
-  const unsigned warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp, warps = blockDim.x / kWarp;
   // TODO(8, bonus): each warp adds up its threads' sums, and its lane 0 puts the result into
   //          of_warps. Then the first warp, all 32 lanes of it, adds up the warps' sums; a lane
   //          for which there is no warp brings 0. One barrier is enough: where?
   // BEGIN SOLUTION
+  const unsigned warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp, warps = blockDim.x / kWarp;
   const float of_warp = sum_of_warp(thread_sum);
   if (lane == 0) of_warps[warp] = of_warp;
   __syncthreads();  // the sums of all warps are in place
@@ -144,15 +144,13 @@ __global__ void warp_shuffle(const float* a, const float* b, float* partial, std
 // --- vectorized: four neighbours with each load --------------------------------------------------
 // Requires arrays that begin at multiples of 16 bytes; cudaMalloc's begin at multiples of 256.
 
-constexpr unsigned kWidth = 4;  // floats in a float4
-
 __global__ void vectorized(const float* a, const float* b, float* partial, std::size_t n) {
-  float thread_sum = 0;
-  // TODO(9, bonus): read a and b as arrays of n / kWidth float4, in a grid-stride loop, with a
-  //          separate sum for each of x, y, z and w: so four products are in flight without an
-  //          array. Invariant: every element is added exactly once, also the last n % kWidth, which
-  //          are in no whole float4.
+  // TODO(9, bonus): read a and b as arrays of n / 4 float4, in a grid-stride loop, with a separate
+  //          sum for each of x, y, z and w: so four products are in flight without an array. Then
+  //          store_sum_of_block(). Invariant: every element is added exactly once, also the last
+  //          n % 4, which are in no whole float4.
   // BEGIN SOLUTION
+  constexpr unsigned kWidth = 4;  // floats in a float4
   const auto* const fours_of_a = reinterpret_cast<const float4*>(a);
   const auto* const fours_of_b = reinterpret_cast<const float4*>(b);
   const std::size_t stride = std::size_t{gridDim.x} * blockDim.x;
@@ -165,36 +163,35 @@ __global__ void vectorized(const float* a, const float* b, float* partial, std::
     sums.z += p.z * q.z;
     sums.w += p.w * q.w;
   }
-  thread_sum = (sums.x + sums.y) + (sums.z + sums.w);
+  float thread_sum = (sums.x + sums.y) + (sums.z + sums.w);
   const std::size_t left = n / kWidth * kWidth + first;
   if (left < n) thread_sum += a[left] * b[left];  // for at most kWidth - 1 threads of the grid
-  // END SOLUTION
   store_sum_of_block(thread_sum, partial);
-}
-
-// --- the grids -----------------------------------------------------------------------------------
-
-grid grid_of_static_shared(std::size_t n) {
-  // TODO(3): {blocks, threads of a block, bytes of dynamic shared memory}: blocks of kThreads
-  //          threads, as many as n needs, at most kMaxBlocks, and no dynamic shared memory.
-  // BEGIN SOLUTION
-  // STUB: throw not_written("step static_shared", 1);  // 1, 2 and 3 are this step
-  return {blocks_for(n, kThreads, kMaxBlocks), kThreads, 0};
   // END SOLUTION
 }
 
-/// For the other steps: `kernel` needs `bytes_a_thread` of dynamic shared memory.
-grid grid_that_fills_the_device(kernel_of_dot kernel, std::size_t n, std::size_t bytes_a_thread) {
-  // TODO(5): choose a block size: a power of two, from a warp (32) for few elements to 512 for
-  //          many. How many bytes of shared memory does such a block need? And how many blocks of
-  //          this kernel, with that size and that many bytes, does the device run at once?
-  //          (cudaOccupancyMaxActiveBlocksPerMultiprocessor, times
-  //          cudaDevAttrMultiProcessorCount.) More need not be launched: the threads stride.
+// --- the host ------------------------------------------------------------------------------------
+
+/// How a step launches its kernel.
+grid grid_for(step version, kernel_of_dot kernel, std::size_t n) {
+  if (version == step::static_shared) {
+    // TODO(3): {blocks, threads of a block, bytes of dynamic shared memory}: blocks of kThreads
+    //          threads, as many as n needs, at most kMaxBlocks, and no dynamic shared memory.
+    // BEGIN SOLUTION
+    // STUB: throw not_written("step static_shared", 1);  // 1, 2 and 3 are this step
+    return {blocks_for(n, kThreads, kMaxBlocks), kThreads, 0};
+    // END SOLUTION
+  }
+  // TODO(5): a block size, a power of two, from 32 (a warp) for few elements to 512 for many.
+  //          How many bytes of dynamic shared memory does it need? (Only dynamic_shared has any.)
+  //          And how many such blocks of this kernel does the device run at once? More need not be
+  //          launched: the threads stride. (cudaOccupancyMaxActiveBlocksPerMultiprocessor, times
+  //          cudaDevAttrMultiProcessorCount.)
   // BEGIN SOLUTION
   // STUB: throw not_written("step dynamic_shared", 4);  // 4 and 5 are this step
   unsigned threads = 32;
   while (threads < 512 && threads < n) threads *= 2;
-  const std::size_t shared_bytes = threads * bytes_a_thread;
+  const std::size_t shared_bytes = version == step::dynamic_shared ? threads * sizeof(float) : 0;
 
   int device = 0, processors = 0, blocks_per_processor = 0;
   CUDA_CHECK(cudaGetDevice(&device));
@@ -207,33 +204,21 @@ grid grid_that_fills_the_device(kernel_of_dot kernel, std::size_t n, std::size_t
   // END SOLUTION
 }
 
-kernel_of_dot kernel_of(step version) {
-  if (version == step::static_shared) return static_shared;
-  if (version == step::dynamic_shared) return dynamic_shared;
-  if (version == step::warp_shuffle) {
-    // BEGIN SOLUTION
-    // STUB: throw not_written("step warp_shuffle", 7);  // 7 and 8 done: return warp_shuffle;
-    return warp_shuffle;
-    // END SOLUTION
-  }
-  // BEGIN SOLUTION
-  // STUB: throw not_written("step vectorized", 9);  // 7, 8 and 9 done: return vectorized;
-  return vectorized;
-  // END SOLUTION
-}
-
 }  // namespace
 
 result dot(step version, std::span<const float> a, std::span<const float> b) {
   require_good(a, b);
   const std::size_t n = a.size();
   if (n == 0) return {};  // a grid of no blocks would be an error
+  // BEGIN SOLUTION
+  // STUB: // Remove the line of a step when it is written.
+  // STUB: if (version == step::warp_shuffle) throw not_written("step warp_shuffle", 7);  // 7 and 8
+  // STUB: if (version == step::vectorized) throw not_written("step vectorized", 9);
+  // END SOLUTION
 
-  const kernel_of_dot dot_kernel = kernel_of(version);
-  const std::size_t bytes_a_thread = version == step::dynamic_shared ? sizeof(float) : 0;
-  const grid g = version == step::static_shared
-                     ? grid_of_static_shared(n)
-                     : grid_that_fills_the_device(dot_kernel, n, bytes_a_thread);
+  constexpr kernel_of_dot kKernels[] = {static_shared, dynamic_shared, warp_shuffle, vectorized};
+  const kernel_of_dot dot_kernel = kKernels[static_cast<std::size_t>(version)];
+  const grid g = grid_for(version, dot_kernel, n);
   // TODO(6): both vectors on the device, room for a partial sum of each block, the launch of
   //          dot_kernel in time_kernel(). The host adds up the partial sums, in double: a few
   //          hundred numbers are no work for a GPU.
