@@ -17,8 +17,6 @@ namespace {
 
 constexpr int kTile = 16;  // a block is kTile x kTile threads
 
-// --- the kernel ----------------------------------------------------------------------------------
-
 /// `pixels` is a buffer of OpenGL. It has the picture row by row, the *lowest* row first.
 __global__ void paint(int width, int height, uchar4* pixels) {
   // TODO(1): the colour of this thread's pixel (x, y), row 0 being the upper one, in its place.
@@ -94,10 +92,7 @@ result draw(int width, int height) {
   //          launch paint on what it maps to, unmap it, draw its pixels.
   //          Invariant: kernels use the buffer only between map and unmap, OpenGL only outside.
   const pixel_buffer buffer(4);
-  mapping mapped{registration(buffer)};
-  std::size_t bytes = 0;
-  mapped.pixels(bytes);
-  mapped.unmap();
+  mapping(registration(buffer)).unmap();
   throw not_written("drawing", 5);
 }
 

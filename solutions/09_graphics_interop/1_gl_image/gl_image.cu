@@ -17,8 +17,6 @@ namespace {
 
 constexpr int kTile = 16;  // a block is kTile x kTile threads
 
-// --- the kernel ----------------------------------------------------------------------------------
-
 /// `pixels` is a buffer of OpenGL. It has the picture row by row, the *lowest* row first.
 __global__ void paint(int width, int height, uchar4* pixels) {
   // TODO(1): the colour of this thread's pixel (x, y), row 0 being the upper one, in its place.
@@ -127,10 +125,7 @@ result draw(int width, int height) {
   //          Invariant: kernels use the buffer only between map and unmap, OpenGL only outside.
   // BEGIN SOLUTION
   // STUB: const pixel_buffer buffer(4);
-  // STUB: mapping mapped{registration(buffer)};
-  // STUB: std::size_t bytes = 0;
-  // STUB: mapped.pixels(bytes);
-  // STUB: mapped.unmap();
+  // STUB: mapping(registration(buffer)).unmap();
   // STUB: throw not_written("drawing", 5);
   const std::size_t count = static_cast<std::size_t>(width) * static_cast<std::size_t>(height);
   const pixel_buffer buffer(count * sizeof(uchar4));
