@@ -14,13 +14,9 @@
 namespace lab::single_stream {
 namespace {
 
-constexpr unsigned kThreads = 256;
-static_assert(kThreads == kGroup,
-              "a block is a group: its first element is where the block begins");
+constexpr unsigned kThreads = kGroup;  // a block is a group, which begins where the block begins
 
 // --- pinned memory: host memory that stays where it is -------------------------------------------
-// The operating system may move or swap out ordinary, pageable memory at any time. The device can
-// copy on its own only from and to memory that cannot move.
 
 struct pinned_free {
   void operator()(int* memory) const noexcept {
@@ -31,10 +27,8 @@ struct pinned_free {
 using pinned_ints = std::unique_ptr<int[], pinned_free>;
 
 pinned_ints allocate_pinned(std::size_t n) {
-  int* memory = nullptr;
   // TODO(1): allocate n ints of pinned memory, without any special flags.
   throw not_written("pinned memory", 1);
-  return pinned_ints(memory);
 }
 
 // --- a stream: a queue of work for the device ----------------------------------------------------
@@ -61,10 +55,8 @@ class stream {
 
 // --- the work for one chunk ----------------------------------------------------------------------
 
-/// The mean of element k of a group and the two after it, around the ring. The group has `size`
-/// elements, from a[first] on.
-__device__ long long mean_of_neighbours(const int* a, std::size_t first, unsigned size,
-                                        unsigned k) {
+/// The mean of element k of a group of `size` elements, and the two after it, around the ring.
+__device__ long long mean_of_neighbours(const int* group, unsigned size, unsigned k) {
   // TODO(3): three elements of the group, none of them outside. The sum of three ints may be more
   //          than an int can hold.
   return 0;
@@ -79,19 +71,16 @@ __global__ void average(const int* a, const int* b, int* c, std::size_t count) {
 /// for it. The device's arrays have room for one chunk: its element 0 is the host's `first`.
 void enqueue_chunk(cudaStream_t stream, const host_arrays& host, const device_arrays& device,
                    std::size_t first, std::size_t count) {
-  const std::size_t bytes = count * sizeof(int);
-  const auto blocks = static_cast<unsigned>((count + kThreads - 1) / kThreads);
   // TODO(4): two copies to the device, the kernel, a copy back: four pieces of work, all of them in
   //          `stream`, which runs them in this order. For a launch it is the fourth argument
-  //          between <<< and >>>.
+  //          between <<< and >>>. Copies count bytes; the last block may have less to do.
   throw not_written("the work for a chunk", 3);  // 3 and 4 are this piece
 }
 
-/// Puts all n elements into the stream, chunk by chunk.
 void enqueue_all(cudaStream_t stream, const host_arrays& host, const device_arrays& device,
                  std::size_t n, std::size_t chunk) {
-  // TODO(5): one enqueue_chunk() after the other. The last chunk may be shorter. Why may all of
-  //          them use the same memory of the device, although the host does not wait in between?
+  // TODO(5): all n elements, one enqueue_chunk() after the other. The last chunk may be shorter.
+  //          Why may all use the same memory of the device, although the host does not wait?
   throw not_written("the loop over the chunks", 5);
 }
 

@@ -14,13 +14,9 @@
 namespace lab::single_stream {
 namespace {
 
-constexpr unsigned kThreads = 256;
-static_assert(kThreads == kGroup,
-              "a block is a group: its first element is where the block begins");
+constexpr unsigned kThreads = kGroup;  // a block is a group, which begins where the block begins
 
 // --- pinned memory: host memory that stays where it is -------------------------------------------
-// The operating system may move or swap out ordinary, pageable memory at any time. The device can
-// copy on its own only from and to memory that cannot move.
 
 struct pinned_free {
   void operator()(int* memory) const noexcept {
@@ -34,13 +30,13 @@ struct pinned_free {
 using pinned_ints = std::unique_ptr<int[], pinned_free>;
 
 pinned_ints allocate_pinned(std::size_t n) {
-  int* memory = nullptr;
   // TODO(1): allocate n ints of pinned memory, without any special flags.
   // BEGIN SOLUTION
   // STUB: throw not_written("pinned memory", 1);
+  int* memory = nullptr;
   CUDA_CHECK(cudaHostAlloc(&memory, n * sizeof(int), cudaHostAllocDefault));
-  // END SOLUTION
   return pinned_ints(memory);
+  // END SOLUTION
 }
 
 // --- a stream: a queue of work for the device ----------------------------------------------------
@@ -74,16 +70,14 @@ class stream {
 
 // --- the work for one chunk ----------------------------------------------------------------------
 
-/// The mean of element k of a group and the two after it, around the ring. The group has `size`
-/// elements, from a[first] on.
-__device__ long long mean_of_neighbours(const int* a, std::size_t first, unsigned size,
-                                        unsigned k) {
+/// The mean of element k of a group of `size` elements, and the two after it, around the ring.
+__device__ long long mean_of_neighbours(const int* group, unsigned size, unsigned k) {
   // TODO(3): three elements of the group, none of them outside. The sum of three ints may be more
   //          than an int can hold.
   // BEGIN SOLUTION
   // STUB: return 0;
   const long long sum =
-      static_cast<long long>(a[first + k]) + a[first + (k + 1) % size] + a[first + (k + 2) % size];
+      static_cast<long long>(group[k]) + group[(k + 1) % size] + group[(k + 2) % size];
   return sum / 3;
   // END SOLUTION
 }
@@ -96,8 +90,8 @@ __global__ void average(const int* a, const int* b, int* c, std::size_t count) {
   const unsigned k = threadIdx.x;
   if (first + k < count) {
     const unsigned size = static_cast<unsigned>(count - first < kGroup ? count - first : kGroup);
-    const long long as = mean_of_neighbours(a, first, size, k);
-    const long long bs = mean_of_neighbours(b, first, size, k);
+    const long long as = mean_of_neighbours(a + first, size, k);
+    const long long bs = mean_of_neighbours(b + first, size, k);
     c[first + k] = static_cast<int>((as + bs) / 2);
   }
   // END SOLUTION
@@ -107,13 +101,13 @@ __global__ void average(const int* a, const int* b, int* c, std::size_t count) {
 /// for it. The device's arrays have room for one chunk: its element 0 is the host's `first`.
 void enqueue_chunk(cudaStream_t stream, const host_arrays& host, const device_arrays& device,
                    std::size_t first, std::size_t count) {
-  const std::size_t bytes = count * sizeof(int);
-  const auto blocks = static_cast<unsigned>((count + kThreads - 1) / kThreads);
   // TODO(4): two copies to the device, the kernel, a copy back: four pieces of work, all of them in
   //          `stream`, which runs them in this order. For a launch it is the fourth argument
-  //          between <<< and >>>.
+  //          between <<< and >>>. Copies count bytes; the last block may have less to do.
   // BEGIN SOLUTION
   // STUB: throw not_written("the work for a chunk", 3);  // 3 and 4 are this piece
+  const std::size_t bytes = count * sizeof(int);
+  const auto blocks = static_cast<unsigned>((count + kThreads - 1) / kThreads);
   CUDA_CHECK(cudaMemcpyAsync(device.a, host.a + first, bytes, cudaMemcpyHostToDevice, stream));
   CUDA_CHECK(cudaMemcpyAsync(device.b, host.b + first, bytes, cudaMemcpyHostToDevice, stream));
   average<<<blocks, kThreads, 0, stream>>>(device.a, device.b, device.c, count);
@@ -122,11 +116,10 @@ void enqueue_chunk(cudaStream_t stream, const host_arrays& host, const device_ar
   // END SOLUTION
 }
 
-/// Puts all n elements into the stream, chunk by chunk.
 void enqueue_all(cudaStream_t stream, const host_arrays& host, const device_arrays& device,
                  std::size_t n, std::size_t chunk) {
-  // TODO(5): one enqueue_chunk() after the other. The last chunk may be shorter. Why may all of
-  //          them use the same memory of the device, although the host does not wait in between?
+  // TODO(5): all n elements, one enqueue_chunk() after the other. The last chunk may be shorter.
+  //          Why may all use the same memory of the device, although the host does not wait?
   // BEGIN SOLUTION
   // STUB: throw not_written("the loop over the chunks", 5);
   for (std::size_t first = 0; first < n; first += chunk)
