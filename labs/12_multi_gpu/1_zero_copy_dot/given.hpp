@@ -58,4 +58,29 @@ inline void require_mappable() {
   if (can_map == 0) throw not_possible("this device cannot map host memory");
 }
 
+// --- zero_copy -----------------------------------------------------------------------------------
+
+struct free_pinned {
+  void operator()(float* memory) const noexcept { CUDA_CHECK_NOTHROW(cudaFreeHost(memory)); }
+};
+using pinned_floats = std::unique_ptr<float[], free_pinned>;
+
+/// Pinned memory that is mapped: each side has a pointer to it, and the host's owns it.
+struct mapped_floats {
+  pinned_floats host;
+  float* device = nullptr;
+};
+
+// --- staged --------------------------------------------------------------------------------------
+
+/// A lane for each of the host threads that share the pieces of n elements.
+inline std::vector<std::unique_ptr<staging_lane>> lanes_for(std::size_t n) {
+  const std::size_t threads = staging_threads(n), pieces = staging_pieces(n);
+  std::vector<std::unique_ptr<staging_lane>> lanes;
+  for (std::size_t k = 0; k < threads; ++k)
+    lanes.push_back(std::make_unique<staging_lane>((pieces - k + threads - 1) / threads,
+                                                   blocks_for(kStagingPiece)));
+  return lanes;
+}
+
 }  // namespace lab::zero_copy_dot

@@ -37,49 +37,25 @@ result copies(std::span<const float> a, std::span<const float> b) {
   throw not_written("step copies", 2);
 }
 
-}  // namespace
-
 // --- zero_copy: one memory for both --------------------------------------------------------------
 // Requires that the device can map host memory. And now nothing waits for the kernel by itself.
 
 /// n floats of host memory that stay where they are (pinned) and that the device can reach too
-/// (mapped). Each side has a pointer to them.
-class mapped_buffer {
- public:
-  /// `flags` are added to cudaHostAllocMapped.
-  mapped_buffer(std::size_t n, unsigned flags) : size_(n) {
-    // TODO(3): allocate with cudaHostAlloc into host_, and ask cudaHostGetDevicePointer for
-    //          device_. If that fails the destructor will not run: free host_ before throwing.
-    throw not_written("mapped memory", 3);
-  }
-  mapped_buffer(const mapped_buffer&) = delete;
-  mapped_buffer& operator=(const mapped_buffer&) = delete;
-  ~mapped_buffer() { CUDA_CHECK_NOTHROW(cudaFreeHost(host_)); }
-
-  std::span<float> host() { return {host_, size_}; }
-  float* device() { return device_; }
-
- private:
-  std::size_t size_;
-  float* host_ = nullptr;
-  float* device_ = nullptr;
-};
-
-namespace {
+/// (mapped). In mapped_floats, `host` is the host's pointer, a std::unique_ptr that calls
+/// cudaFreeHost, and `device` the device's. `flags` are added to cudaHostAllocMapped.
+mapped_floats allocate_mapped(std::size_t n, unsigned flags) {
+  // TODO(3): allocate with cudaHostAlloc, then ask cudaHostGetDevicePointer. If that fails, memory
+  //          without an owner leaks: have a mapped_floats own it by then (host is a pinned_floats).
+  throw not_written("mapped memory", 3);
+}
 
 result zero_copy(std::span<const float> a, std::span<const float> b) {
   require_mappable();
-  const std::size_t n = a.size();
-  // The host only ever writes these two: write-combined memory skips its caches. (Reading it back
-  // on the host would be very slow.)
-  mapped_buffer mapped_a(n, cudaHostAllocWriteCombined);
-  mapped_buffer mapped_b(n, cudaHostAllocWriteCombined);
-  std::ranges::copy(a, mapped_a.host().begin());
-  std::ranges::copy(b, mapped_b.host().begin());
-
-  // TODO(4): mapped memory for the partial sums, which the host *reads*. Then, with a host_timer
-  //          running, launch as before, with the device's pointers, and add up the partial sums
-  //          where they are. There is no copy any more that would wait for the kernel: who does?
+  // TODO(4): mapped memory for a and b, and the vectors into it. The host only ever writes these
+  //          two: cudaHostAllocWriteCombined skips its caches. And mapped memory for the partial
+  //          sums, which the host *reads*. Then, with a host_timer running, launch as before, with
+  //          the device's pointers, and add up the partial sums where they are. There is no copy
+  //          any more that would wait for the kernel: who does?
   throw not_written("step zero_copy", 4);
 }
 
@@ -97,17 +73,10 @@ void send_pieces(staging_lane& lane, std::span<const float> a, std::span<const f
 }
 
 result staged(std::span<const float> a, std::span<const float> b) {
-  const std::size_t threads = staging_threads(a.size());
-  const std::size_t pieces = staging_pieces(a.size());
-  int device = 0;
-  CUDA_CHECK(cudaGetDevice(&device));
-  std::vector<std::unique_ptr<staging_lane>> lanes;
-  for (std::size_t k = 0; k < threads; ++k)
-    lanes.push_back(std::make_unique<staging_lane>((pieces - k + threads - 1) / threads,
-                                                   blocks_for(kStagingPiece)));
-
-  // TODO(6, bonus): with a host_timer running, in_host_threads() that make `device` current and
-  //                 send their pieces. Then each stream's sums: to_vector() does not wait for it.
+  const auto lanes = lanes_for(a.size());  // pointers to them: one for each host thread
+  // TODO(6, bonus): with a host_timer running, in_host_threads() that make this thread's device
+  //                 (cudaGetDevice) current and send their pieces. Then each stream's sums:
+  //                 to_vector() does not wait for it.
   throw not_written("step staged", 5);
 }
 
@@ -116,15 +85,9 @@ result staged(std::span<const float> a, std::span<const float> b) {
 result dot(step version, std::span<const float> a, std::span<const float> b) {
   require_good(a, b);
   if (a.empty()) return {};  // a grid of no blocks would be an error
-  switch (version) {
-    case step::copies:
-      return copies(a, b);
-    case step::zero_copy:
-      return zero_copy(a, b);
-    case step::staged:
-      return staged(a, b);
-  }
-  throw invalid_input("zero_copy_dot: there is no such step");
+  if (version == step::copies) return copies(a, b);
+  if (version == step::zero_copy) return zero_copy(a, b);
+  return staged(a, b);
 }
 
 }  // namespace lab::zero_copy_dot

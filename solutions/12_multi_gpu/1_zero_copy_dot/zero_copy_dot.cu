@@ -71,71 +71,51 @@ result copies(std::span<const float> a, std::span<const float> b) {
   // END SOLUTION
 }
 
-}  // namespace
-
 // --- zero_copy: one memory for both --------------------------------------------------------------
 // Requires that the device can map host memory. And now nothing waits for the kernel by itself.
 
 /// n floats of host memory that stay where they are (pinned) and that the device can reach too
-/// (mapped). Each side has a pointer to them.
-class mapped_buffer {
- public:
-  /// `flags` are added to cudaHostAllocMapped.
-  mapped_buffer(std::size_t n, unsigned flags) : size_(n) {
-    // TODO(3): allocate with cudaHostAlloc into host_, and ask cudaHostGetDevicePointer for
-    //          device_. If that fails the destructor will not run: free host_ before throwing.
-    // BEGIN SOLUTION
-    // STUB: throw not_written("mapped memory", 3);
-    void* memory = nullptr;
-    CUDA_CHECK(cudaHostAlloc(&memory, n * sizeof(float), cudaHostAllocMapped | flags));
-    host_ = static_cast<float*>(memory);
-    void* from_the_device = nullptr;
-    const cudaError_t status = cudaHostGetDevicePointer(&from_the_device, memory, 0);
-    if (status != cudaSuccess) CUDA_CHECK_NOTHROW(cudaFreeHost(memory));
-    CUDA_CHECK(status);
-    device_ = static_cast<float*>(from_the_device);
-    // END SOLUTION
-  }
-  mapped_buffer(const mapped_buffer&) = delete;
-  mapped_buffer& operator=(const mapped_buffer&) = delete;
-  ~mapped_buffer() { CUDA_CHECK_NOTHROW(cudaFreeHost(host_)); }
-
-  std::span<float> host() { return {host_, size_}; }
-  float* device() { return device_; }
-
- private:
-  std::size_t size_;
-  float* host_ = nullptr;
-  float* device_ = nullptr;
-};
-
-namespace {
+/// (mapped). In mapped_floats, `host` is the host's pointer, a std::unique_ptr that calls
+/// cudaFreeHost, and `device` the device's. `flags` are added to cudaHostAllocMapped.
+mapped_floats allocate_mapped(std::size_t n, unsigned flags) {
+  // TODO(3): allocate with cudaHostAlloc, then ask cudaHostGetDevicePointer. If that fails, memory
+  //          without an owner leaks: have a mapped_floats own it by then (host is a pinned_floats).
+  // BEGIN SOLUTION
+  // STUB: throw not_written("mapped memory", 3);
+  void* memory = nullptr;
+  CUDA_CHECK(cudaHostAlloc(&memory, n * sizeof(float), cudaHostAllocMapped | flags));
+  mapped_floats mapped{pinned_floats(static_cast<float*>(memory))};  // owned from here on
+  void* from_the_device = nullptr;
+  CUDA_CHECK(cudaHostGetDevicePointer(&from_the_device, memory, 0));
+  mapped.device = static_cast<float*>(from_the_device);
+  return mapped;
+  // END SOLUTION
+}
 
 result zero_copy(std::span<const float> a, std::span<const float> b) {
   require_mappable();
-  const std::size_t n = a.size();
-  // The host only ever writes these two: write-combined memory skips its caches. (Reading it back
-  // on the host would be very slow.)
-  mapped_buffer mapped_a(n, cudaHostAllocWriteCombined);
-  mapped_buffer mapped_b(n, cudaHostAllocWriteCombined);
-  std::ranges::copy(a, mapped_a.host().begin());
-  std::ranges::copy(b, mapped_b.host().begin());
-
-  // TODO(4): mapped memory for the partial sums, which the host *reads*. Then, with a host_timer
-  //          running, launch as before, with the device's pointers, and add up the partial sums
-  //          where they are. There is no copy any more that would wait for the kernel: who does?
+  // TODO(4): mapped memory for a and b, and the vectors into it. The host only ever writes these
+  //          two: cudaHostAllocWriteCombined skips its caches. And mapped memory for the partial
+  //          sums, which the host *reads*. Then, with a host_timer running, launch as before, with
+  //          the device's pointers, and add up the partial sums where they are. There is no copy
+  //          any more that would wait for the kernel: who does?
   // BEGIN SOLUTION
   // STUB: throw not_written("step zero_copy", 4);
+  const std::size_t n = a.size();
+  const mapped_floats mapped_a = allocate_mapped(n, cudaHostAllocWriteCombined);
+  const mapped_floats mapped_b = allocate_mapped(n, cudaHostAllocWriteCombined);
+  std::ranges::copy(a, mapped_a.host.get());
+  std::ranges::copy(b, mapped_b.host.get());
   const unsigned blocks = blocks_for(n);
-  mapped_buffer partial(blocks, cudaHostAllocDefault);
+  const mapped_floats partial = allocate_mapped(blocks, cudaHostAllocDefault);
   event_timer kernel;
 
   const host_timer total;
   kernel.start();
-  launch(blocks, mapped_a.device(), mapped_b.device(), partial.device(), n);
+  launch(blocks, mapped_a.device, mapped_b.device, partial.device, n);
   kernel.stop();
   CUDA_CHECK(cudaDeviceSynchronize());  // until then the kernel may not even have begun
-  const auto value = static_cast<float>(sum_of(partial.host()));
+  const auto value = static_cast<float>(sum_of({partial.host.get(), blocks}));
   const auto total_ms = static_cast<float>(total.milliseconds());
   return {value, kernel.milliseconds(), total_ms};
   // END SOLUTION
@@ -176,23 +156,18 @@ void send_pieces(staging_lane& lane, std::span<const float> a, std::span<const f
 }
 
 result staged(std::span<const float> a, std::span<const float> b) {
-  const std::size_t threads = staging_threads(a.size());
-  const std::size_t pieces = staging_pieces(a.size());
-  int device = 0;
-  CUDA_CHECK(cudaGetDevice(&device));
-  std::vector<std::unique_ptr<staging_lane>> lanes;
-  for (std::size_t k = 0; k < threads; ++k)
-    lanes.push_back(std::make_unique<staging_lane>((pieces - k + threads - 1) / threads,
-                                                   blocks_for(kStagingPiece)));
-
-  // TODO(6, bonus): with a host_timer running, in_host_threads() that make `device` current and
-  //                 send their pieces. Then each stream's sums: to_vector() does not wait for it.
+  const auto lanes = lanes_for(a.size());  // pointers to them: one for each host thread
+  // TODO(6, bonus): with a host_timer running, in_host_threads() that make this thread's device
+  //                 (cudaGetDevice) current and send their pieces. Then each stream's sums:
+  //                 to_vector() does not wait for it.
   // BEGIN SOLUTION
   // STUB: throw not_written("step staged", 5);
+  int device = 0;
+  CUDA_CHECK(cudaGetDevice(&device));
   const host_timer total;
-  in_host_threads(threads, [&](std::size_t k) {
+  in_host_threads(lanes.size(), [&](std::size_t k) {
     CUDA_CHECK(cudaSetDevice(device));  // in a new thread it is device 0
-    send_pieces(*lanes[k], a, b, k, threads);
+    send_pieces(*lanes[k], a, b, k, lanes.size());
   });
   double sum = 0;
   for (const auto& each : lanes) {
@@ -209,15 +184,9 @@ result staged(std::span<const float> a, std::span<const float> b) {
 result dot(step version, std::span<const float> a, std::span<const float> b) {
   require_good(a, b);
   if (a.empty()) return {};  // a grid of no blocks would be an error
-  switch (version) {
-    case step::copies:
-      return copies(a, b);
-    case step::zero_copy:
-      return zero_copy(a, b);
-    case step::staged:
-      return staged(a, b);
-  }
-  throw invalid_input("zero_copy_dot: there is no such step");
+  if (version == step::copies) return copies(a, b);
+  if (version == step::zero_copy) return zero_copy(a, b);
+  return staged(a, b);
 }
 
 }  // namespace lab::zero_copy_dot
