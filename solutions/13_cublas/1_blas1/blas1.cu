@@ -43,60 +43,9 @@ class session {
   cublasHandle_t handle_ = nullptr;
 };
 
-// --- the calls: pointers are device memory, unless it is said otherwise --------------------------
-
-void copy_on_device(cublasHandle_t handle, int n, const double* x, int incx, double* y, int incy) {
-  // TODO(2): y = x, in one call for vectors of doubles. Each status is checked.
-  // BEGIN SOLUTION
-  // STUB: throw not_written("copy", 2);
-  CUBLAS_CHECK(cublasDcopy(handle, n, x, incx, y, incy));
-  // END SOLUTION
-}
-
-void scale_on_device(cublasHandle_t handle, int n, double alpha, double* x, int incx) {
-  // TODO(3): x = alpha x. cuBLAS wants alpha's address: where does alpha live?
-  // BEGIN SOLUTION
-  // STUB: throw not_written("scale", 3);
-  CUBLAS_CHECK(cublasDscal(handle, n, &alpha, x, incx));
-  // END SOLUTION
-}
-
-double dot_to_host(cublasHandle_t handle, int n, const double* x, int incx, const double* y,
-                   int incy) {
-  // TODO(4): the dot product, in a variable of the host. A new handle takes the addresses of
-  //          single numbers for addresses of the host.
-  // BEGIN SOLUTION
-  // STUB: throw not_written("step host_result", 4);
-  double result = 0;
-  CUBLAS_CHECK(cublasDdot(handle, n, x, incx, y, incy, &result));
-  return result;  // it is here: the call has waited
-  // END SOLUTION
-}
-
-void dot_to_device(cublasHandle_t handle, int n, const double* x, int incx, const double* y,
-                   int incy, double* device_result) {
-  // TODO(5): the same, into device memory. Tell the handle that single numbers are there now.
-  // BEGIN SOLUTION
-  // STUB: throw not_written("step device_result", 5);
-  CUBLAS_CHECK(cublasSetPointerMode(handle, CUBLAS_POINTER_MODE_DEVICE));
-  CUBLAS_CHECK(cublasDdot(handle, n, x, incx, y, incy, device_result));
-  // END SOLUTION
-}
-
-double norm_to_host(cublasHandle_t handle, int n, const double* x, int incx) {
-  // TODO(6): the Euclidean norm, which BLAS calls nrm2. The root of a dot product is not the same:
-  //          the square of 1e200 is no double.
-  // BEGIN SOLUTION
-  // STUB: throw not_written("norm", 6);
-  double result = 0;
-  CUBLAS_CHECK(cublasDnrm2(handle, n, x, incx, &result));
-  return result;
-  // END SOLUTION
-}
-
 }  // namespace
 
-// --- the frame around the calls: copy() is given, and shows how ----------------------------------
+// --- the calls, each in a frame: copy()'s is given, and shows how --------------------------------
 
 vector_result copy(std::size_t n, strided x, strided y) {
   const int count = (checked(n, "x", x), checked(n, "y", y));
@@ -104,56 +53,75 @@ vector_result copy(std::size_t n, strided x, strided y) {
   device_buffer device_y(y.data);
   const session blas;
   const float ms = time_kernel([&] {
-    copy_on_device(blas.handle(), count, device_x.data(), x.increment, device_y.data(),
-                   y.increment);
+    // TODO(2): y = x, in one call for vectors of doubles, which are in device memory. Each status
+    //          is checked.
+    // BEGIN SOLUTION
+    // STUB: throw not_written("copy", 2);
+    CUBLAS_CHECK(cublasDcopy(blas.handle(), count, device_x.data(), x.increment, device_y.data(),
+                             y.increment));
+    // END SOLUTION
   });
   return {device_y.to_vector(), ms};
 }
 
 vector_result scale(std::size_t n, double alpha, strided x) {
   const int count = checked(n, "x", x);
-  // TODO(3): … and around it what copy() has: x on the device and back, a session, the time.
+  // TODO(3): x = alpha x, in a frame as copy() has it: x on the device and back, a session, the
+  //          time. cuBLAS wants alpha's address: where does alpha live?
   // BEGIN SOLUTION
   // STUB: throw not_written("scale", 3);
   device_buffer device_x(x.data);
   const session blas;
-  const float ms = time_kernel(
-      [&] { scale_on_device(blas.handle(), count, alpha, device_x.data(), x.increment); });
+  const float ms = time_kernel([&] {
+    CUBLAS_CHECK(cublasDscal(blas.handle(), count, &alpha, device_x.data(), x.increment));
+  });
   return {device_x.to_vector(), ms};
   // END SOLUTION
 }
 
 scalar_result dot(step version, std::size_t n, strided x, strided y) {
   const int count = (checked(n, "x", x), checked(n, "y", y));
-  // TODO(5): … for both steps. Who brings the result of device_result to the host?
-  // BEGIN SOLUTION
-  // STUB: throw not_written("step host_result", 4);  // 4 and 5
   const device_buffer device_x(x.data), device_y(y.data);
-  device_buffer<double> device_result(1);
   const session blas;
-  double value = 0;
+  if (version == step::host_result) {
+    // TODO(4): the dot product, in a variable of the host. A new handle takes the addresses of
+    //          single numbers for addresses of the host.
+    // BEGIN SOLUTION
+    // STUB: throw not_written("step host_result", 4);
+    double value = 0;
+    const float ms = time_kernel([&] {
+      CUBLAS_CHECK(cublasDdot(blas.handle(), count, device_x.data(), x.increment, device_y.data(),
+                              y.increment, &value));
+    });
+    return {value, ms};  // it is here: the call has waited
+    // END SOLUTION
+  }
+  // TODO(5): the same, into device memory. Tell the handle that single numbers are there now. And
+  //          who brings the result to the host?
+  // BEGIN SOLUTION
+  // STUB: throw not_written("step device_result", 5);
+  device_buffer<double> device_result(1);
+  CUBLAS_CHECK(cublasSetPointerMode(blas.handle(), CUBLAS_POINTER_MODE_DEVICE));
   const float ms = time_kernel([&] {
-    if (version == step::host_result)
-      value = dot_to_host(blas.handle(), count, device_x.data(), x.increment, device_y.data(),
-                          y.increment);
-    else
-      dot_to_device(blas.handle(), count, device_x.data(), x.increment, device_y.data(),
-                    y.increment, device_result.data());
+    CUBLAS_CHECK(cublasDdot(blas.handle(), count, device_x.data(), x.increment, device_y.data(),
+                            y.increment, device_result.data()));
   });
-  return {version == step::host_result ? value : device_result.to_vector()[0], ms};
+  return {device_result.to_vector()[0], ms};
   // END SOLUTION
 }
 
 scalar_result norm(std::size_t n, strided x) {
   const int count = checked(n, "x", x);
-  // TODO(6): … and around it.
+  // TODO(6): the Euclidean norm, which BLAS calls nrm2. The root of a dot product is not the same:
+  //          the square of 1e200 is no double.
   // BEGIN SOLUTION
   // STUB: throw not_written("norm", 6);
   const device_buffer device_x(x.data);
   const session blas;
   double value = 0;
-  const float ms = time_kernel(
-      [&] { value = norm_to_host(blas.handle(), count, device_x.data(), x.increment); });
+  const float ms = time_kernel([&] {
+    CUBLAS_CHECK(cublasDnrm2(blas.handle(), count, device_x.data(), x.increment, &value));
+  });
   return {value, ms};
   // END SOLUTION
 }
