@@ -49,7 +49,6 @@ __global__ void __launch_bounds__(kThreads)
   //          overhang: touch nothing past n. (Its arrays are whole: if the left end of a
   //          comparator is there, so is the right one.)
   //          Invariant: no thread begins a stage before all have finished the one before.
-  compare(keys, values, 0, 0, falls(data, 0, 0));  // replace this line
 }
 
 /// One stage in global memory, for comparators that are longer than a tile: one per thread.
@@ -67,10 +66,9 @@ unsigned sort_in_shared_tiles(const arrays_on_device& data, unsigned levels) {
 }
 
 // --- registers: four stages for one trip to memory -----------------------------------------------
-// The 16 places that differ in four bits next to each other are joined by the four stages of these
-// bits with each other, and with no others. So a thread can take the 16 elements into registers, do
-// the four stages on its own, and put them back. Registers have no addresses: every
-// index into `held` must be known when the program is compiled, which #pragma unroll sees to.
+// The four stages of neighbouring bits join 16 elements with each other alone. A thread takes these
+// into registers, does the stages, and puts them back. Registers have no addresses: every index
+// into `held` must be known when the program is compiled, which #pragma unroll sees to.
 
 /// The stages first, first - 1, …, 0 among the 16 elements that a thread holds. falls_at(left) says
 /// whether the run falls that element `left` belongs to.
@@ -86,15 +84,6 @@ __device__ void stages_in_registers(held& mine, unsigned first, const Falls& fal
 __device__ void first_levels(held& mine, const arrays_on_device& data, unsigned position,
                              unsigned last) {
   // TODO(7, bonus): an unrolled loop over the levels. Element i is at position + i.
-  // Replace these lines.
-  const auto falls_at = [&](unsigned i) { return falls(data, position + i, last); };
-  stages_in_registers(mine, 0, falls_at);
-}
-
-/// The stages first, …, 0 of a level above kBits, as above. The bit that tells whether a run falls
-/// is not among the four: the 16 elements have one direction.
-__device__ void stages_of_one_direction(held& mine, unsigned first, bool falling) {
-  stages_in_registers(mine, first, [falling](unsigned) { return falling; });
 }
 
 /// The stages left - 1, …, 0 of a level above kBits, in a tile that begins at `begin`.
@@ -104,13 +93,9 @@ __device__ void stages_in_tile(wide_tile& tile, const arrays_on_device& data, st
   // TODO(8, bonus): groups of four stages: the highest four that are left, the next four, …; the
   //          last group may have fewer. For the group whose lowest bit is `low`, the thread's first
   //          position is with_zeros(threadIdx.x, low, kBits), its element i is i * 2^low further
-  //          on: taken(), stages_of_one_direction(), put(). One barrier per group, also before the
-  //          first. Threads without elements sort garbage, which is never stored: no guard.
-  // Replace these lines.
-  held mine = taken<kPairs>(tile, 0, level - left);
-  stages_of_one_direction(mine, 0, falls(data, static_cast<unsigned>(begin), level));
-  first_levels(mine, data, 0, 0);
-  put<kPairs>(mine, tile, 0, 0);
+  //          on: taken(), stages_in_registers() with one_direction{falling}, put(). One barrier
+  //          per group, also before the first. Threads without elements sort garbage, which is
+  //          never stored: no guard.
 }
 
 /// The levels 1, …, last, which is at most kWideBits, in wide tiles. With two blocks per
@@ -119,30 +104,22 @@ __device__ void stages_in_tile(wide_tile& tile, const arrays_on_device& data, st
 template <bool kPairs>
 __global__ void __launch_bounds__(kWideThreads, 2)
     sort_wide_tiles(arrays_on_device data, unsigned last) {
-  __shared__ wide_tile tile;
-  const std::size_t begin = std::size_t{blockIdx.x} * kWide;
-  load_tile<kPairs>(tile, data, begin);
-  // TODO(9, bonus): the first levels in one group, of 16 neighbours; each level after them by
-  //          stages_in_tile(). Which barriers are missing?
-  stages_in_tile<kPairs>(tile, data, begin, last, last);
-  store_tile<kPairs>(tile, data, begin);
+  // TODO(9, bonus): this block's kWide elements: load_tile<kPairs>(tile, data, begin) into a shared
+  //          wide_tile; the first levels in one group, of 16 neighbours; each level after them by
+  //          stages_in_tile(); store_tile() with the same arguments. Where do barriers belong?
 }
 
 /// The stages left - 1, …, 0 of a level above kWideBits, in wide tiles: arrays are whole tiles.
 template <bool kPairs>
 __global__ void __launch_bounds__(kWideThreads)
     merge_wide_tiles(arrays_on_device data, unsigned level, unsigned left) {
-  __shared__ wide_tile tile;
-  const std::size_t begin = std::size_t{blockIdx.x} * kWide;
   // TODO(10, bonus): the first group takes its elements straight from global memory, begin +
-  //          position and so on, and puts them into the tile. The others are in stages_in_tile().
-  stages_in_tile<kPairs>(tile, data, begin, level, left);
-  store_tile<kPairs>(tile, data, begin);
+  //          position and so on, and puts them into a tile. The others are in stages_in_tile().
+  //          Then store_tile().
 }
 
-/// The four stages low + 3, …, low of a level, between global memory and registers. Requires as
-/// many threads as there are elements / kHeld: arrays longer than a tile are a whole number of
-/// them.
+/// The four stages low + 3, …, low of a level, between global memory and registers. Requires
+/// n / kHeld threads: arrays longer than a tile are a whole number of them.
 template <bool kPairs>
 __global__ void __launch_bounds__(kWideThreads)
     four_global_stages(arrays_on_device data, unsigned level, unsigned low) {

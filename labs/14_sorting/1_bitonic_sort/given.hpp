@@ -69,6 +69,13 @@ struct held {
   unsigned key[kHeld], value[kHeld];
 };
 
+/// For stages_in_registers(), above level kBits: there the bit that says whether a run falls is not
+/// among the four, so a thread's 16 elements have one direction.
+struct one_direction {
+  bool falling;
+  __device__ bool operator()(unsigned /*left*/) const { return falling; }
+};
+
 /// The 16 elements of the tile at `position`, 2^low after it, 2 * 2^low after it, …
 template <bool kPairs>
 __device__ held taken(const wide_tile& from, unsigned position, unsigned low) {

@@ -67,7 +67,6 @@ __global__ void __launch_bounds__(kThreads)
   //          comparator is there, so is the right one.)
   //          Invariant: no thread begins a stage before all have finished the one before.
   // BEGIN SOLUTION
-  // STUB: compare(keys, values, 0, 0, falls(data, 0, 0));  // replace this line
   const bool pairs = data.values != nullptr;
   for (unsigned i = threadIdx.x; i < kTile && begin + i < data.n; i += kThreads) {
     keys[i] = data.keys[begin + i];
@@ -129,10 +128,9 @@ unsigned sort_in_shared_tiles(const arrays_on_device& data, unsigned levels) {
 }
 
 // --- registers: four stages for one trip to memory -----------------------------------------------
-// The 16 places that differ in four bits next to each other are joined by the four stages of these
-// bits with each other, and with no others. So a thread can take the 16 elements into registers, do
-// the four stages on its own, and put them back. Registers have no addresses: every
-// index into `held` must be known when the program is compiled, which #pragma unroll sees to.
+// The four stages of neighbouring bits join 16 elements with each other alone. A thread takes these
+// into registers, does the stages, and puts them back. Registers have no addresses: every index
+// into `held` must be known when the program is compiled, which #pragma unroll sees to.
 
 /// The stages first, first - 1, …, 0 among the 16 elements that a thread holds. falls_at(left) says
 /// whether the run falls that element `left` belongs to.
@@ -168,21 +166,12 @@ __device__ void first_levels(held& mine, const arrays_on_device& data, unsigned 
                              unsigned last) {
   // TODO(7, bonus): an unrolled loop over the levels. Element i is at position + i.
   // BEGIN SOLUTION
-  // STUB: // Replace these lines.
-  // STUB: const auto falls_at = [&](unsigned i) { return falls(data, position + i, last); };
-  // STUB: stages_in_registers(mine, 0, falls_at);
 #pragma unroll
   for (unsigned level = 1; level <= kBits; ++level)
     if (level <= last)
       stages_in_registers(mine, level - 1,
                           [&](unsigned i) { return falls(data, position + i, level); });
   // END SOLUTION
-}
-
-/// The stages first, …, 0 of a level above kBits, as above. The bit that tells whether a run falls
-/// is not among the four: the 16 elements have one direction.
-__device__ void stages_of_one_direction(held& mine, unsigned first, bool falling) {
-  stages_in_registers(mine, first, [falling](unsigned) { return falling; });
 }
 
 /// The stages left - 1, …, 0 of a level above kBits, in a tile that begins at `begin`.
@@ -192,21 +181,17 @@ __device__ void stages_in_tile(wide_tile& tile, const arrays_on_device& data, st
   // TODO(8, bonus): groups of four stages: the highest four that are left, the next four, …; the
   //          last group may have fewer. For the group whose lowest bit is `low`, the thread's first
   //          position is with_zeros(threadIdx.x, low, kBits), its element i is i * 2^low further
-  //          on: taken(), stages_of_one_direction(), put(). One barrier per group, also before the
-  //          first. Threads without elements sort garbage, which is never stored: no guard.
+  //          on: taken(), stages_in_registers() with one_direction{falling}, put(). One barrier
+  //          per group, also before the first. Threads without elements sort garbage, which is
+  //          never stored: no guard.
   // BEGIN SOLUTION
-  // STUB: // Replace these lines.
-  // STUB: held mine = taken<kPairs>(tile, 0, level - left);
-  // STUB: stages_of_one_direction(mine, 0, falls(data, static_cast<unsigned>(begin), level));
-  // STUB: first_levels(mine, data, 0, 0);
-  // STUB: put<kPairs>(mine, tile, 0, 0);
   while (left > 0) {
     const unsigned low = left > kBits ? left - kBits : 0;
     const unsigned position = with_zeros(threadIdx.x, low, kBits);
     __syncthreads();  // the group before is complete (at first: the tile)
     held mine = taken<kPairs>(tile, position, low);
-    stages_of_one_direction(mine, left - low - 1,
-                            falls(data, static_cast<unsigned>(begin) + position, level));
+    const bool falling = falls(data, static_cast<unsigned>(begin) + position, level);
+    stages_in_registers(mine, left - low - 1, one_direction{falling});
     put<kPairs>(mine, tile, position, low);
     left = low;
   }
@@ -219,13 +204,13 @@ __device__ void stages_in_tile(wide_tile& tile, const arrays_on_device& data, st
 template <bool kPairs>
 __global__ void __launch_bounds__(kWideThreads, 2)
     sort_wide_tiles(arrays_on_device data, unsigned last) {
+  // TODO(9, bonus): this block's kWide elements: load_tile<kPairs>(tile, data, begin) into a shared
+  //          wide_tile; the first levels in one group, of 16 neighbours; each level after them by
+  //          stages_in_tile(); store_tile() with the same arguments. Where do barriers belong?
+  // BEGIN SOLUTION
   __shared__ wide_tile tile;
   const std::size_t begin = std::size_t{blockIdx.x} * kWide;
   load_tile<kPairs>(tile, data, begin);
-  // TODO(9, bonus): the first levels in one group, of 16 neighbours; each level after them by
-  //          stages_in_tile(). Which barriers are missing?
-  // BEGIN SOLUTION
-  // STUB: stages_in_tile<kPairs>(tile, data, begin, last, last);
   __syncthreads();  // the tile is complete
   const unsigned position = threadIdx.x * kHeld;
   held mine = taken<kPairs>(tile, position, 0);
@@ -234,35 +219,34 @@ __global__ void __launch_bounds__(kWideThreads, 2)
   for (unsigned level = kBits + 1; level <= last; ++level)
     stages_in_tile<kPairs>(tile, data, begin, level, level);
   __syncthreads();  // the last group is complete
-  // END SOLUTION
   store_tile<kPairs>(tile, data, begin);
+  // END SOLUTION
 }
 
 /// The stages left - 1, …, 0 of a level above kWideBits, in wide tiles: arrays are whole tiles.
 template <bool kPairs>
 __global__ void __launch_bounds__(kWideThreads)
     merge_wide_tiles(arrays_on_device data, unsigned level, unsigned left) {
+  // TODO(10, bonus): the first group takes its elements straight from global memory, begin +
+  //          position and so on, and puts them into a tile. The others are in stages_in_tile().
+  //          Then store_tile().
+  // BEGIN SOLUTION
   __shared__ wide_tile tile;
   const std::size_t begin = std::size_t{blockIdx.x} * kWide;
-  // TODO(10, bonus): the first group takes its elements straight from global memory, begin +
-  //          position and so on, and puts them into the tile. The others are in stages_in_tile().
-  // BEGIN SOLUTION
-  // STUB: stages_in_tile<kPairs>(tile, data, begin, level, left);
   const unsigned low = left - kBits;
   const unsigned position = with_zeros(threadIdx.x, low, kBits);
   held mine = taken<kPairs>(data, begin + position, low);
-  stages_of_one_direction(mine, kBits - 1,
-                          falls(data, static_cast<unsigned>(begin) + position, level));
+  const bool falling = falls(data, static_cast<unsigned>(begin) + position, level);
+  stages_in_registers(mine, kBits - 1, one_direction{falling});
   put<kPairs>(mine, tile, position, low);
   stages_in_tile<kPairs>(tile, data, begin, level, low);
   __syncthreads();  // the last group is complete
-  // END SOLUTION
   store_tile<kPairs>(tile, data, begin);
+  // END SOLUTION
 }
 
-/// The four stages low + 3, …, low of a level, between global memory and registers. Requires as
-/// many threads as there are elements / kHeld: arrays longer than a tile are a whole number of
-/// them.
+/// The four stages low + 3, …, low of a level, between global memory and registers. Requires
+/// n / kHeld threads: arrays longer than a tile are a whole number of them.
 template <bool kPairs>
 __global__ void __launch_bounds__(kWideThreads)
     four_global_stages(arrays_on_device data, unsigned level, unsigned low) {
@@ -271,7 +255,8 @@ __global__ void __launch_bounds__(kWideThreads)
   const std::size_t thread = std::size_t{blockIdx.x} * kWideThreads + threadIdx.x;
   const std::size_t position = with_zeros(thread, low, kBits);
   held mine = taken<kPairs>(data, position, low);
-  stages_of_one_direction(mine, kBits - 1, falls(data, static_cast<unsigned>(position), level));
+  const bool falling = falls(data, static_cast<unsigned>(position), level);
+  stages_in_registers(mine, kBits - 1, one_direction{falling});
   put<kPairs>(mine, data, position, low);
   // END SOLUTION
 }
