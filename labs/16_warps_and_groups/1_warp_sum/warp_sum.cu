@@ -14,8 +14,6 @@
 namespace lab::warp_sum {
 namespace {
 
-// --- masks ---------------------------------------------------------------------------------------
-
 /// The lanes of this thread's warp, as a mask: bit i is set if the block has a thread in lane i.
 __device__ unsigned lanes_of_warp() {
   // TODO(1): all 32, unless this is the last warp of a block that is not a multiple of 32 threads.
@@ -45,9 +43,8 @@ __device__ unsigned sum_by_butterfly(unsigned lanes, unsigned mine) {
   return mine;
 }
 
-// GPUs have the instruction since compute capability 8.0. This function is compiled once for each
-// kind of GPU that the program is built for, and __CUDA_ARCH__ says for which: 800 means 8.0. The
-// CPU device says 900, so there TODO(5) is what runs.
+// GPUs have the instruction since compute capability 8.0. __CUDA_ARCH__ says which kind of GPU this
+// is being compiled for: 800 means 8.0. For the CPU device it is 900, so there TODO(5) runs.
 __device__ unsigned sum_by_instruction(unsigned lanes, unsigned mine) {
 #if __CUDA_ARCH__ >= 800
   // TODO(5): one call of __reduce_add_sync.
@@ -59,15 +56,10 @@ __device__ unsigned sum_by_instruction(unsigned lanes, unsigned mine) {
 
 template <step kStep>
 __device__ unsigned sum_of_warp(unsigned lanes, unsigned mine) {
-  if constexpr (kStep == step::shuffle_down)
-    return sum_by_shuffle_down(lanes, mine);
-  else if constexpr (kStep == step::butterfly)
-    return sum_by_butterfly(lanes, mine);
-  else
-    return sum_by_instruction(lanes, mine);
+  if constexpr (kStep == step::shuffle_down) return sum_by_shuffle_down(lanes, mine);
+  if constexpr (kStep == step::butterfly) return sum_by_butterfly(lanes, mine);
+  if constexpr (kStep == step::reduce_sync) return sum_by_instruction(lanes, mine);
 }
-
-// --- two kernels ---------------------------------------------------------------------------------
 
 /// One value per thread. sums[i]: what thread i has after its warp's sum.
 template <step kStep>
@@ -88,13 +80,10 @@ void launch(const job& j) {
 }
 
 void launch(step version, const job& j) {
-  // Remove the line of a step when it is written.
+  // A step that is written launches: launch<step::shuffle_down>(j), and so on.
   if (version == step::shuffle_down) throw not_written("step shuffle_down", 1);  // 1 to 3
   if (version == step::butterfly) throw not_written("step butterfly", 4);
   if (version == step::reduce_sync) throw not_written("step reduce_sync", 5);
-  if (version == step::shuffle_down) launch<step::shuffle_down>(j);
-  if (version == step::butterfly) launch<step::butterfly>(j);
-  if (version == step::reduce_sync) launch<step::reduce_sync>(j);
 }
 
 }  // namespace
