@@ -87,6 +87,18 @@ TEST_P(EachStep, KeepsSmallSumsBesideALargeOne) {
       lab::compare(sum(a, b), lab::dot_in_double(a, b), {.absolute = bound(a, b)})));
 }
 
+TEST_P(EachStep, KeepsSmallProductsBesideALargeOneInABlock) {
+  // Whoever has one thread add up a block's products gets 2^25 here, too.
+  for (const std::size_t n : {256, 512, 1024}) {
+    vector a(n, 1.0F);
+    a[0] = 0x1p25F;
+    const vector ones(n, 1.0F);
+    EXPECT_TRUE(lab::testing::matches(
+        lab::compare(sum(a, ones), lab::dot_in_double(a, ones), {.absolute = bound(a, ones)})))
+        << n << " elements";
+  }
+}
+
 TEST_P(EachStep, IsZeroForEmptyVectors) { EXPECT_EQ(sum({}, {}), 0.0F); }
 
 TEST_P(EachStep, RefusesVectorsOfDifferentLengths) {
@@ -103,6 +115,18 @@ TEST_P(EachStep, PassesNaNAndInfinityOn) {
   b[500] = std::numeric_limits<float>::quiet_NaN();
   const float nan = sum(a, b);
   EXPECT_TRUE(std::isnan(nan)) << "got " << nan << ", expected NaN, as one of the products is";
+}
+
+TEST_P(EachStep, LeavesOutNoZeros) {
+  // A product with a zero is 0, unless the other factor is no finite number.
+  for (const float factor :
+       {std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()}) {
+    const vector zeros(1000, 0.0F);
+    vector others(1000, 1.0F);
+    others[500] = factor;
+    for (const float nan : {sum(zeros, others), sum(others, zeros)})
+      EXPECT_TRUE(std::isnan(nan)) << "got " << nan << ", expected NaN: 0 times " << factor;
+  }
 }
 
 TEST_P(EachStep, ForgetsThePreviousCall) {
