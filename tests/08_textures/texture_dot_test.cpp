@@ -3,14 +3,20 @@
 
 #include "texture_dot.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <set>
 #include <span>
 #include <string>
 #include <tuple>
 #include <vector>
 
+#include "current_device.hpp"
+#include "full_size.hpp"
+#include "lab/device_limits.hpp"
 #include "lab/errors.hpp"
+#include "lab/pinned_buffer.hpp"
 #include "lab/random.hpp"
 #include "lab/texture.hpp"
 #include "lab_testing.hpp"
@@ -22,7 +28,9 @@ namespace {
 
 using lab::testing::at_other_sizes;
 using lab::testing::bytes_of;
+using lab::testing::current_device;
 using lab::testing::matches;
+using lab::testing::on_device;
 using lab::testing::whole_numbers;
 using lab::testing::work_of;
 using lab::texture_dot::dot;
@@ -41,6 +49,12 @@ constexpr named_step kSteps[] = {{step::array_array, "array_array"},
   return matches(lab::compare(dot(version, a, b).value, reference(a, b), lab::tolerance{}));
 }
 
+#ifdef __CPU_DEVICE__
+// The current device is another one than device 0 in some cases.
+const lab::testing::setting kTwoDevices("CPU_DEVICE_COUNT", "2",
+                                        lab::testing::setting::when::unless_given);
+#endif
+
 // --- who does the work ---------------------------------------------------------------------------
 
 REQUIRED_WORK(AKernelThatReadsTextures) {
@@ -54,12 +68,80 @@ REQUIRED_WORK(AKernelThatReadsTextures) {
                                     .writes = sizeof(float),
                                     .reads_at_most = bytes_of(a) / 2};
     (version == step::linear_linear ? expected.not_called : expected.calls).push_back(array);
-    EXPECT_TRUE(
-        as_required(work_of([&, version = version] { return is_exact(version, a, b); }), expected))
-        << name;
+    const lab::testing::work done =
+        work_of([&, version = version] { return is_exact(version, a, b); });
+    EXPECT_TRUE(as_required(done, expected)) << name;
+    if (done.watched) {
+      const auto has_a_vector = [&](std::size_t bytes) { return bytes >= bytes_of(a); };
+      EXPECT_GE(done.not_accessed, std::ranges::count_if(done.device_memory, has_a_vector))
+          << name << ": elements are read by a pointer";
+    }
     EXPECT_TRUE(at_other_sizes([version = version](std::size_t n) {
       return is_exact(version, whole_numbers(n, 1, 1, 4), whole_numbers(n, 2, 1, 4));
     })) << name;
+  }
+}
+
+REQUIRED_WORK(AsManyArraysAsTheStepNames) {
+  for (const std::size_t n : {std::size_t{1000}, lab::texture_dot::kDefaultSize}) {
+    const vector a = whole_numbers(n, 1, 1, 4), b = whole_numbers(n, 2, 1, 4);
+    for (const auto& [version, name] : kSteps) {
+      const lab::testing::work done =
+          work_of([&, version = version] { return is_exact(version, a, b); });
+      EXPECT_TRUE(as_required(done, {.calls = {"cudaCreateTextureObject"}})) << name;
+      unsigned arrays = 0, expected = 0;
+      if (version == step::array_array) expected = 2;
+      if (version == step::array_linear) expected = 1;
+      for (const auto& [call, times] : done.calls)
+        if (call.starts_with("cudaMalloc") && call.ends_with("Array")) arrays += times;
+      EXPECT_EQ(arrays, expected) << name << ", " << n << " elements";
+    }
+  }
+}
+
+REQUIRED_WORK(OfOneArrayAndLinearMemoryTheArrayHasTheFirstVector) {
+  const vector values = whole_numbers(1000, 1, -9, 14), b = whole_numbers(1000, 2, -4, 5);
+  lab::pinned_buffer<float> a(values.size());  // so its copy can be told from that of b
+  std::copy(values.begin(), values.end(), a.data());
+  const std::string name = "array_linear";
+  const lab::testing::work done = work_of([&] {
+    const std::span<const float> pinned(a.data(), a.size());
+    return dot(step::array_linear, pinned, b).value == static_cast<float>(reference(values, b));
+  });
+  EXPECT_TRUE(as_required(done, {.calls = {"cudaCreateTextureObject"}})) << name;
+  std::vector<std::string> calls;
+  std::vector<bool> is_of_a;
+  for (const std::string& call : done.sequence)
+    if (call.starts_with("cudaMemcpy") && !call.ends_with("to the host")) calls.push_back(call);
+  for (const auto& copy : done.copies)
+    if (copy.kind == cudaMemcpyHostToDevice) is_of_a.push_back(copy.pinned);
+  if (calls.size() != 2 || is_of_a.size() != 2 || is_of_a[0] == is_of_a[1]) return;  // cannot tell
+  EXPECT_NE(calls[is_of_a[0] ? 0 : 1].find("Array"), std::string::npos)
+      << name << ": a is copied by " << calls[is_of_a[0] ? 0 : 1] << ", and b by "
+      << calls[is_of_a[0] ? 1 : 0];
+}
+
+REQUIRED_WORK(TheCurrentDeviceIsAskedForItsLimitsAndDoesTheWork) {
+  const int device = lab::device_count() - 1;
+  const on_device here(device);
+  // Whoever keeps the limits of each device asks once. So no other case asks this device before.
+  static std::set<std::string> asked;
+  for (const auto& [version, name] : kSteps) {
+    const auto question =
+        lab::testing::work_without_values([version = version] { longest(version); });
+    for (const auto& [call, times] : question.calls) asked.insert(call);
+  }
+  const bool has_asked = asked.contains("cudaGetDeviceProperties");
+  for (const std::string call : {"cudaDeviceGetAttribute", "cudaDeviceGetTexture1DLinearMaxWidth"})
+    EXPECT_TRUE(device == 0 || has_asked || asked.contains(call))
+        << "nobody asks device " << device << " how long its textures may be: " << call;
+  const vector a = whole_numbers(1000, 1, -9, 14), b = whole_numbers(1000, 2, -4, 5);
+  for (const auto& [version, name] : kSteps) {
+    const lab::testing::work done =
+        work_of([&, version = version] { return is_exact(version, a, b); });
+    EXPECT_TRUE(as_required(done, {.calls = {"cudaCreateTextureObject"}})) << name;
+    for (const auto& kernel : done.kernels) EXPECT_EQ(kernel.device, device) << name;
+    EXPECT_EQ(current_device(), device) << name;
   }
 }
 
@@ -70,7 +152,7 @@ INSTANTIATE_TEST_SUITE_P(Steps, Dot,
                          ::testing::Combine(::testing::ValuesIn(kSteps),
                                             ::testing::Values(0, 1, 2, 31, 32, 33, 255, 256, 257,
                                                               511, 512, 513, 1021, 10 * 256 + 1,
-                                                              30'011)),
+                                                              30'011, 131'071)),
                          lab::testing::by_step_and{"_n"});
 
 TEST_P(Dot, HasTheSameBitsWhereverTheVectorsAre) {
@@ -114,14 +196,17 @@ TEST_P(EachStep, SaysHowLongItTook) {
 TEST_P(EachStep, RefusesWhatIsTooLongWithASentence) {
   // So many floats need not be there, since they are refused before anybody reads one.
   const vector one(1);
-  const std::span<const float> claimed(one.data(), longest(version()) + 1);
-  try {
-    dot(version(), claimed, claimed);
-    ADD_FAILURE() << "not refused";
-  } catch (const lab::invalid_input& refusal) {
-    const std::string text = refusal.what();
-    EXPECT_NE(text.find(std::to_string(longest(version()))), std::string::npos) << text;
-    EXPECT_NE(text.find(std::to_string(longest(version()) + 1)), std::string::npos) << text;
+  for (const std::size_t n :
+       {longest(version()) + 1, (std::size_t{1} << 31) + 1, (std::size_t{1} << 32) + 1}) {
+    const std::span<const float> claimed(one.data(), n);
+    try {
+      dot(version(), claimed, claimed);
+      ADD_FAILURE() << n << " elements were not refused";
+    } catch (const lab::invalid_input& refusal) {
+      const std::string text = refusal.what();
+      EXPECT_NE(text.find(std::to_string(longest(version()))), std::string::npos) << text;
+      EXPECT_NE(text.find(std::to_string(n)), std::string::npos) << text;
+    }
   }
 }
 
@@ -136,6 +221,17 @@ TEST(Longest, IsNotTooLongForAnArray) {
   const vector a = whole_numbers(n, 8, -9, 14), b = whole_numbers(n, 9, -20, 29);
   EXPECT_TRUE(is_exact(step::array_array, a, b));
   EXPECT_TRUE(is_exact(step::array_linear, a, b));
+}
+
+TEST(LinearMemory, HasMoreElementsThanAFloatCanCount) {
+  // Beyond 2^24 every second number is none of a float's: two indices would be the same one.
+  lab::testing::expect_at_full_size([] {
+    constexpr std::size_t kSize = (std::size_t{1} << 24) + 5;
+    vector a(kSize);
+    const vector ones(kSize, 1.0F);
+    for (std::size_t i = 1; i <= 5; ++i) a[kSize - i] = static_cast<float>(i * i);
+    return is_exact(step::linear_linear, a, ones);
+  });
 }
 
 TEST(Longest, OfAnArrayIsNoLimitForLinearMemory) {

@@ -29,8 +29,8 @@ struct result {
   float kernel_ms = 0;  ///< the time of the kernel alone
 };
 
-/// a[0] * b[0] + a[1] * b[1] + … , where all elements are read through textures. The dot product of
-/// empty vectors is 0.
+/// a[0] * b[0] + a[1] * b[1] + … , where all elements are read through textures, by the current
+/// device. The dot product of empty vectors is 0.
 ///
 /// Accuracy: at most error_bound(a, b) (reference.hpp) from the exact sum. All steps add the same
 /// numbers in the same order: their results are equal, bit by bit.
@@ -39,8 +39,9 @@ struct result {
 /// with a sentence that has both numbers; lab::cuda_error when CUDA reports an error. Neither
 /// leaves memory or a texture object behind.
 ///
-/// Requires: a kernel whose threads share the sum, and read both vectors through texture objects,
-/// over arrays or linear memory as the step says.
+/// Requires: a kernel whose threads share the sum, where there are thousands of elements in four
+/// blocks or more, and read all elements of both vectors through texture objects, over arrays or
+/// linear memory as the step says.
 ///
 /// From: the homework of the Kazan course on CUDA programming technology, chapter 8.
 result dot(step version, std::span<const float> a, std::span<const float> b);
