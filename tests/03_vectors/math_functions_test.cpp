@@ -241,6 +241,11 @@ TEST(Measure, LetsNoNaNSlipThrough) {
   EXPECT_EQ(measured({1}, {static_cast<long double>(kNan)}).max, kInfinity);
 }
 
+TEST(Measure, NamesTheFirstOfInfinitiesAndNaNs) {
+  EXPECT_EQ(measured({1, kInfinity, kNan}, {1, 1, 1}).worst, 1U);
+  EXPECT_EQ(measured({1, kNan, kInfinity}, {1, 1, 1}).worst, 1U);
+}
+
 TEST(Measure, FindsNoNumberBetweenEqualInfinities) {
   for (const double infinity : {kInfinity, -kInfinity}) {
     const errors found = measured({1, infinity, 1}, {1, infinity, 1});
