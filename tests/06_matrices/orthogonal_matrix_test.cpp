@@ -261,6 +261,14 @@ TEST(OrthogonalMatrix, NamesTheFirstOfEqualEntriesRowAfterRowAndNotBlockAfterBlo
   EXPECT_EQ(found.column, 16U);
 }
 
+TEST(OrthogonalMatrix, NamesTheFirstOfInfiniteEntriesRowAfterRowToo) {
+  constexpr std::size_t kN = 18;
+  auto a = identity(kN);
+  a[0] = 1e10F, a[16 * kN] = 1e30F;  // rows 0 and 16 have a product of 1e40,
+  a[1 * kN + 1] = 1e20F;             // and so has row 1 with itself
+  EXPECT_EQ(examine(a, kN, kN), (result{false, kInfinity, 0, 16}));
+}
+
 TEST(OrthogonalMatrix, RefusesWhatIsNotSquareEvenWithOrthogonalRows) {
   const std::vector<float> wide = {1, 0, 0, 0, 1, 0};  // A · Aᵀ is the identity, Aᵀ · A is not
   EXPECT_THROW(examine(wide, 2, 3), lab::invalid_input);
