@@ -166,6 +166,19 @@ TEST_P(EachStep, LosesNoMoreThanThreadsWith16ProductsWould) {
       lab::compare(dot(version(), a, b).value, reference(a, b), {.absolute = error_bound(a, b)})));
 }
 
+TEST_P(EachStep, LosesNoMoreInLongerVectors) {
+  // The bound does not grow with the length: a grid of a few blocks, whose threads go on and on,
+  // is within it for a pass, and not for 64 of them.
+  lab::testing::expect_at_full_size([&] {
+    vector a(64 * kMostInAPass, 0.96875F);
+    const vector b(a.size(), 1.0F);
+    a[0] = 0x1p24F;
+    const double bound = error_bound(a, b);
+    EXPECT_LT(bound, 36.0);
+    return matches(lab::compare(dot(version(), a, b).value, reference(a, b), {.absolute = bound}));
+  });
+}
+
 TEST_P(EachStep, ReadsNothingBeyondTheEndsOfItsVectors) {
   // Behind both there are addresses without memory.
   constexpr std::size_t kBytes = std::size_t{1} << 18;  // a multiple of every page
