@@ -242,6 +242,14 @@ TEST_P(EachStep, PassesNaNAndInfinityOn) {
   EXPECT_TRUE(std::isnan(dot(GetParam(), x, y).value));
 }
 
+TEST_P(EachStep, TellsVectorsApartThatAgreeInMostPlaces) {
+  // They differ in one place of each piece of 2^18 elements, and agree at its ends. In float, too,
+  // all sums are exact: they are below 2^24.
+  vector x = whole_numbers(600'011, 9, -5, 5), y = x;
+  for (const std::size_t i : {7U, 300'000U, 600'000U}) x[i] = 3, y[i] = -1;
+  EXPECT_EQ(dot(GetParam(), x, y).value, reference(x, y));
+}
+
 TEST_P(EachStep, ForgetsThePreviousCall) {
   const vector ones(5000, 1.0F), few(3, 2.0F);
   EXPECT_EQ(dot(GetParam(), ones, ones).value, 5000.0);
