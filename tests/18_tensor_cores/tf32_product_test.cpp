@@ -260,6 +260,19 @@ TEST_P(EachStep, GivesTiesToOneOfTheNeighbours) {
   EXPECT_EQ(c, version() == step::wgmma ? even : away);
 }
 
+TEST_P(EachStep, KeepsNans) {
+  // Half a unit more, and the NaN whose bits are all set would be 0. (In wgmma, the copy rounds.)
+  for (const std::uint32_t bits : {0x7FC0'0000U, 0x7FFF'FFFFU, 0xFFFF'FFFFU}) {
+    if (version() == step::wgmma && (bits & 0x1FFF) != 0) continue;
+    const std::vector<float> nan = {std::bit_cast<float>(bits)}, one = {1};
+    for (const auto& c :
+         {multiply(version(), nan, one, {1, 1, 1}).c, multiply(version(), one, nan, {1, 1, 1}).c}) {
+      ASSERT_EQ(c.size(), 1U);
+      EXPECT_TRUE(std::isnan(c[0])) << "got " << c[0] << " for the bits " << std::hex << bits;
+    }
+  }
+}
+
 TEST_P(EachStep, AddsInFloat) {
   std::vector<float> a(3 * 601, 1), b(5 * 601, 1);
   for (std::size_t row = 0; row < 3; ++row) a[row * 601] = 2048;

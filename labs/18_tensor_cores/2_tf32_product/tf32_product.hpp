@@ -37,9 +37,9 @@ inline constexpr std::size_t kDefaultSize = 256;
 
 /// The product of two matrices of any shape, with TF32 for the factors: every element of A and B is
 /// rounded to the nearest number with 11 bits of precision and the exponents of a float. (Where two
-/// are equally near, wmma and staged take the larger one in size, wgmma the even one.) The products
-/// are exact, and are added in float. Where m or n is 0, C is empty; where k is 0, all elements of
-/// C are 0.
+/// are equally near, wmma and staged take the larger one in size, wgmma the even one.) A NaN stays
+/// one, whatever its bits. The products are exact, and are added in float. Where m or n is 0, C is
+/// empty; where k is 0, all elements of C are 0.
 ///
 /// Accuracy: each element is at most error_bound() (reference.hpp) from the exact product of the
 /// matrices as they are given. Whole numbers of at most 2048, whose sums stay below 2^24, give the

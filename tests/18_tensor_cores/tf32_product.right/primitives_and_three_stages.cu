@@ -15,7 +15,9 @@ namespace {
 // --- wmma: as 18.1, with another format ----------------------------------------------------------
 
 /// To the nearest number with 13 bits less; where two are equally near, to the larger one in size.
+/// A NaN has as many bits as it likes, and adding to it may give 0.
 __device__ float rounded(float x) {
+  if (isnan(x)) return __int_as_float(0x7fffffff);
   return __uint_as_float((__float_as_uint(x) + 0x1000U) & ~0x1fffU);
 }
 
