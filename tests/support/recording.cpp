@@ -193,10 +193,10 @@ struct recording::recorder final : cpu_device::observer {
     cpu_device::reset_counters();
     cpu_device::count_accesses(true);
     active = this;
-    cpu_device::add_observer(*this, event_kind::launch | event_kind::allocation | event_kind::copy |
-                                        event_kind::call | event_kind::access |
-                                        event_kind::barrier | event_kind::async_copy |
-                                        event_kind::block | event_kind::mark | event_kind::work);
+    cpu_device::add_observer(
+        *this, event_kind::launch | event_kind::allocation | event_kind::copy | event_kind::call |
+                   event_kind::access | event_kind::barrier | event_kind::async_copy |
+                   event_kind::block | event_kind::mark | event_kind::work | event_kind::fence);
   }
   ~recorder() override {
     cpu_device::remove_observer(*this);
@@ -305,6 +305,10 @@ struct recording::recorder final : cpu_device::observer {
       copies->second.met_at(e.thread, e.address, e.writes);
     if (e.atomic) ++(e.shared ? k.shared_atomics : k.atomics);
     if (e.atomic && !e.shared) places.insert(e.address);
+  }
+  void fenced(const cpu_device::fence_event&) override {
+    const std::lock_guard lock(mutex);
+    if (!done.kernels.empty()) ++done.kernels.back().fences;
   }
   void async_copy_started(const cpu_device::async_copy_event& e) override {
     const std::lock_guard lock(mutex);
@@ -510,7 +514,7 @@ void visit_parts(recorded_work::kernel& k, const Visit& visit) {
   visit(k.shared_atomics), visit(k.bytes_a_load), visit(k.atomic_places), visit(k.accesses);
   visit(k.busiest), visit(k.plain), visit(k.busiest_of_blocks), visit(k.threads);
   visit(k.busy_blocks), visit(k.atomic_threads), visit(k.shared_of_busiest);
-  visit(k.copies_under_way);
+  visit(k.copies_under_way), visit(k.fences);
 }
 
 template <class Visit>

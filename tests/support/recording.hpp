@@ -38,6 +38,7 @@ struct recorded_work {
     std::uint64_t plain_writes = 0;           ///< of `writes`: by stores that are no atomics
     std::uint64_t shared = 0, atomics = 0;    ///< accesses; atomics: in global memory
     std::uint64_t shared_atomics = 0;         ///< of `shared`
+    std::uint64_t fences = 0;                 ///< of all threads
     std::uint64_t bytes_a_load = 0;           ///< of the widest from global memory
     std::uint64_t atomic_places = 0;          ///< different addresses in global memory of atomics
     std::uint64_t accesses = 0, busiest = 0;  ///< to global memory: of all threads, of the busiest
