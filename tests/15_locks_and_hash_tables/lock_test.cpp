@@ -78,6 +78,9 @@ REQUIRED_WORK(AGridThatTakesALock) {
             << name << ": threads that take the lock for themselves";
         EXPECT_GE(k.plain_writes, 2 * sizeof(std::uint64_t) * entries)
             << name << ": what the lock protects is written without atomics";
+        if (version == step::atomic_ref) {
+          EXPECT_EQ(k.fences, 0U) << name << ": acquire and release need no fences beside them";
+        }
       }
     }
     EXPECT_TRUE(at_other_sizes([version = version](unsigned n) {
@@ -124,6 +127,11 @@ TEST_P(EachStep, CountsNothingInAnEmptyGrid) {
 }
 
 TEST_P(EachStep, CountsNothingZeroTimes) { expect_exact(version(), {3, 32, 0}); }
+
+// Of one step, since so many entries take a second or two.
+TEST(OnePerBlock, CountsMoreTimesThan16BitsHold) {
+  expect_at_full_size([] { expect_exact(step::one_per_block, {1, 1, 65'537}); });
+}
 
 TEST_P(EachStep, BeginsWithAFreeLockAndAtZeroEachTime) {
   for (int i = 0; i < 3; ++i) expect_exact(version(), {2, 40, 1});
