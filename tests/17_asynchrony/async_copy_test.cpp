@@ -132,6 +132,17 @@ REQUIRED_WORK(AsynchronousCopiesOfRowsThatAreNotAligned) {
   }
 }
 
+REQUIRED_WORK(AsynchronousCopiesOfTheLastSlice) {
+  // One tile of C, so nothing is brought in twice; and k is no multiple of 32.
+  for (const shape size : {shape{31, 32, 100}, shape{31, 29, 90}})
+    for (const auto& [version, name] : kSteps) {
+      if (version == step::waiting) continue;
+      lab::testing::required expected;
+      expected.async_bytes = (size.m + size.n) * size.k * sizeof(float);
+      EXPECT_TRUE(as_required(work_with(version, size, 3), expected)) << name;
+    }
+}
+
 // --- every step, every shape ---------------------------------------------------------------------
 
 class Product : public ::testing::TestWithParam<std::tuple<named_step, shape>> {};
