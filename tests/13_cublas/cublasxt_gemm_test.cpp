@@ -103,6 +103,19 @@ REQUIRED_WORK(EachProductInCublasXt) {
         EXPECT_GE(done.calls.at("cublasXtSgemm"), 2U) << "op(A + B) · (A · B) has two products";
       }
     }
+  // Vectors are matrices, too.
+  for (const auto& [m, n, k] : {std::tuple{1U, 6U, 3U}, {5U, 1U, 7U}, {4U, 5U, 1U}}) {
+    const matrix left = whole_numbers(m, k, 1, 1, 9), right = whole_numbers(k, n, 2, 1, 9);
+    EXPECT_TRUE(as_required(work_of([&] {
+                              return is_product(multiply(op::none, left, right, tiles_of(32)).c,
+                                                op::none, left, right);
+                            }),
+                            {.kernels = 0,
+                             .fetched = std::size_t{m} * n * sizeof(float),
+                             .calls = {"cublasXtSgemm"},
+                             .library = true}))
+        << m << " x " << k << " times " << k << " x " << n;
+  }
 }
 
 REQUIRED_WORK(TilesOfTheSizeAskedForOnTheDevicesAskedFor) {

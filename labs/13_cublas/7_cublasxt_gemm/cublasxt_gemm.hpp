@@ -39,9 +39,9 @@ struct result {
 /// numbers below 2^24.
 ///
 /// Throws lab::invalid_input when the shapes do not fit, when a matrix does not have rows * columns
-/// elements, when a device does not exist or is named twice, and for a block_dim below 1, also where
-/// there is nothing to do; lab::cublas_error when cuBLAS-Xt reports an error, lab::cuda_error when
-/// the memory cannot be pinned. None of them leaves a handle or pinned memory behind.
+/// elements, when a device does not exist or is named twice, and for a block_dim below 1, also
+/// where there is nothing to do; lab::cublas_error when cuBLAS-Xt reports an error, lab::cuda_error
+/// when the memory cannot be pinned. None of them leaves a handle or pinned memory behind.
 ///
 /// From: the Kazan course on CUDA programming technology, chapter 9, the listing with cuBLAS-Xt.
 result multiply(op first, const matrix& a, const matrix& b, const plan& options = {});
