@@ -290,6 +290,15 @@ TEST(Symbols, AreCopiedInAStreamsOrder) {
   });
 }
 
+TEST(Symbols, AreCopiedAsAWholeInTheDefaultStreamUnlessItIsSaid) {
+  const pinned_ints in(4), out(4);
+  std::iota(in.data, in.data + 4, 5);
+  ASSERT_EQ(cudaMemcpyToSymbolAsync(four, in.data, sizeof four), cudaSuccess);
+  ASSERT_EQ(cudaMemcpyFromSymbolAsync(out.data, four, sizeof four), cudaSuccess);
+  ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+  EXPECT_EQ(out.values(), count_up(4, 5));
+}
+
 TEST(Symbols, RefuseWhatDoesNotFit) {
   int many[8] = {};
   EXPECT_EQ(cudaMemcpyToSymbol(four, many, sizeof many), cudaErrorInvalidValue);
