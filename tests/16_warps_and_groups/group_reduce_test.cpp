@@ -67,7 +67,7 @@ REQUIRED_WORK(GroupsThatAddUpRowsWithoutSharedMemory) {
           [&, version = version] { return has_sums(version, values, kLength, kMost, tile); });
       EXPECT_TRUE(as_required(
           // A tile may take several rows, but a row is for all threads of a tile, and not for one.
-          done, {.threads = kRows / 3 * tile,
+          done, {.threads = kRows / 4 * tile,
                  .blocks = 2,
                  .sent = bytes_of(values),
                  .fetched = kRows * sizeof(std::uint32_t),
@@ -109,7 +109,7 @@ REQUIRED_WORK(TilesThatShareRowsShorterThanATile) {
   for (const auto& [version, name] : kSteps)
     EXPECT_TRUE(as_required(
         work_of([&, version = version] { return has_sums(version, values, kLength, kMost, 8); }),
-        {.threads = kRows / 3 * kLength, .reads = bytes_of(values)}))
+        {.threads = kRows / 4 * kLength, .reads = bytes_of(values)}))
         << name;
 }
 
