@@ -17,7 +17,7 @@ constexpr unsigned kLargestExponent = 20;
 constexpr std::size_t kMostTerms = std::size_t{1} << 32;
 
 enum class step {
-  large_first,  ///< 1, 1/2^s, 1/3^s …: the terms as one writes them down
+  large_first,  ///< 1, 1/2^s, 1/3^s …: the terms in their usual order
   small_first,  ///< the last term first, the 1 last
 };
 

@@ -18,8 +18,8 @@ inline constexpr double kLeastLength = 0x1p-50;
 
 /// Two orders of the same operations. In numbers without rounding they would agree.
 enum class step {
-  classical,  ///< each vector: all its projections, computed from it as it was given, at once
-  modified,   ///< each finished vector is taken out of all later ones, as they are by then
+  classical,  ///< all projections of a vector are computed from it as given, and subtracted at once
+  modified,   ///< the projections on each finished vector are subtracted from all later vectors
 };
 
 struct result {

@@ -15,7 +15,7 @@ inline constexpr std::size_t kDefaultSize = 33 * 1024;
 enum class step {
   static_shared,   ///< at most 32 blocks of 256 threads; `__shared__ float x[256]`
   dynamic_shared,  ///< the size of a block is chosen at run time, the grid fills the device, a
-                   ///< thread has several products under way; `extern __shared__ float x[]`, its
+                   ///< thread has several products in flight; `extern __shared__ float x[]`, its
                    ///< size the third launch argument
   warp_shuffle,    ///< the same grid; the lanes of a warp add up without shared memory
   vectorized,      ///< the same, and a thread loads four neighbours at a time, as a float4

@@ -13,9 +13,9 @@ namespace lab::euclidean_norm {
 inline constexpr std::size_t kDefaultSize = 1'000'000;
 
 enum class step {
-  by_dot_product,  ///< √(x · x), in floats: wrong where squares leave the range of floats
+  by_dot_product,  ///< √(x · x), in floats: wrong where squares overflow or underflow
   scaled_by_max,   ///< m * √(sum of (x[i] / m)²), m the largest |x[i]|: two reductions
-  one_pass,        ///< each thread carries a scale and a sum, and takes a larger scale as it comes
+  one_pass,        ///< each thread keeps a scale and a sum, and rescales when a larger number comes
 };
 
 struct result {

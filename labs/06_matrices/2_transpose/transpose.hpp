@@ -14,8 +14,8 @@ namespace lab::transpose {
 enum class step {
   naive,        ///< each thread moves one element from global memory to global memory
   tile,         ///< a block of 32 x 32 threads takes a tile of 32 x 32 through shared memory
-  padded_tile,  ///< a tile of 64 x 64 with one column more than it needs, and 32 x 8 threads: each
-                ///< has 16 elements under way
+  padded_tile,  ///< a tile of 64 x 64 with an unused column, and 32 x 8 threads: each has 16 loads
+                ///< in flight
 };
 
 struct result {

@@ -23,10 +23,10 @@ struct shape {
 
 /// One idea each, in the order in which they are written.
 enum class step {
-  tile_16,          ///< a block of 16 x 16 threads makes 16 x 16 elements, tiles in shared memory
+  tile_16,          ///< a block of 16 x 16 threads, an element for each; tiles in shared memory
   tile_32,          ///< the same kernel with 32 x 32
-  coarse_1d,        ///< 64 x 64 elements per block; a thread makes 8 of a column, in registers
-  coarse_2d,        ///< 128 x 128 elements per block; a thread makes 8 x 8
+  coarse_1d,        ///< 64 x 64 elements per block; a thread computes 8 of a column
+  coarse_2d,        ///< 128 x 128 elements per block; a thread computes 8 x 8
   vectorized,       ///< the same, 16 bytes at a time
   double_buffered,  ///< the same, loading one slice while it multiplies another
   by_size,          ///< the same, with tiles that suit the size of C and the GPU

@@ -23,7 +23,7 @@ struct sphere {
 };
 
 enum class step {
-  global_memory,    ///< the spheres are in device memory, as any other array
+  global_memory,    ///< the spheres are in device memory, like any other array
   constant_memory,  ///< the spheres are in a __constant__ array
 };
 

@@ -44,7 +44,7 @@ enum class step {
   per_hit,    ///< a thread that hits adds 1 to the counter: one atomic for each hit
   per_warp,   ///< each thread counts its hits, the lanes of a warp add them up by shuffles, and
               ///< one lane adds the sum to the counter: one atomic for each warp of the grid
-  per_block,  ///< the warps of a block meet in shared memory: one atomic for each block
+  per_block,  ///< the warps of a block add up in shared memory: one atomic for each block
 };
 
 struct grid {

@@ -17,7 +17,7 @@ inline constexpr std::size_t kDefaultSize = std::size_t{20} << 20, kDefaultChunk
 inline constexpr std::size_t kGroup = 256;
 
 enum class step {
-  one_stream,     ///< as in 11.1, to compare with
+  one_stream,     ///< as in 11.1, for comparison
   depth_first,    ///< two streams; all the work for one chunk is queued before the next chunk's
   breadth_first,  ///< two streams; both chunks' copies of a, then of b, both kernels, both copies
                   ///< back

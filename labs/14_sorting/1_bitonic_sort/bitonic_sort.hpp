@@ -14,7 +14,7 @@ namespace lab::bitonic_sort {
 enum class step {
   shared_tiles,  ///< tiles of 1024 elements in shared memory, blocks of 512 threads; where runs are
                  ///< longer than a tile, a launch for each stage that reaches beyond it
-  registers,     ///< a thread holds 16 elements and does four stages before it puts them back;
+  registers,     ///< a thread holds 16 elements and does four stages before it stores them;
                  ///< tiles of 4096 elements
 };
 

@@ -19,8 +19,8 @@ inline constexpr unsigned kMostBlocks = 1U << 20;
 
 /// How the sums of the blocks become one.
 enum class step {
-  locked,      ///< each block adds its sum to the total under a lock, whoever comes first
-  atomic_add,  ///< one atomicAdd a block, and no lock
+  locked,      ///< each block adds its sum to the total under a lock, in any order
+  atomic_add,  ///< one atomicAdd per block, and no lock
   in_order,    ///< the sum of part 0 first, then that of part 1, …: the same bits every time
 };
 

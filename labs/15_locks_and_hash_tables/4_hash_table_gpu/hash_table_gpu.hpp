@@ -22,7 +22,7 @@ using hash_table_cpu::table;  // what 15.3 builds; the order within a chain is f
 
 enum class step {
   locks,      ///< a lock for each bucket; entries linked by pointers, which the host relocates
-  lock_free,  ///< one atomicExch a key; entries linked by numbers, which are right everywhere
+  lock_free,  ///< one atomicExch per key; entries linked by indices, which are valid in any memory
 };
 
 struct result {

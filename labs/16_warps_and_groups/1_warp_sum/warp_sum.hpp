@@ -20,8 +20,8 @@ enum class step {
   shuffle_down,  ///< a tree of `__shfl_down_sync`, after which lane 0 has the sum, and one
                  ///< `__shfl_sync` that passes it on
   butterfly,     ///< `__shfl_xor_sync`: pairs of lanes exchange what they have
-  reduce_sync,   ///< `__reduce_add_sync`: one instruction (on devices before compute capability
-                 ///< 8.0, which have none, as butterfly)
+  reduce_sync,   ///< `__reduce_add_sync`: one instruction (devices before compute capability 8.0
+                 ///< do not have it: there as butterfly)
 };
 
 /// What each thread has after the lanes of its warp have added up their values. Element i is that

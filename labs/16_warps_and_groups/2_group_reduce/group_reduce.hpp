@@ -18,10 +18,10 @@ inline constexpr unsigned kDefaultTile = 8;
 
 /// How threads of a row add up what they have.
 enum class step {
-  tiles,      ///< the threads of a tile exchange it by the tile's own shuffles
-  reduce,     ///< `cooperative_groups::reduce` does it
-  coalesced,  ///< whichever threads have an element to add at the moment add these up, and one of
-              ///< them adds that to the row's sum by an atomic addition
+  tiles,      ///< the threads of a tile add up by the tile's own shuffles
+  reduce,     ///< `cooperative_groups::reduce` adds up
+  coalesced,  ///< the threads that have an element at the moment add these up, and one of them adds
+              ///< the result to the row's sum by an atomic addition
 };
 
 struct result {

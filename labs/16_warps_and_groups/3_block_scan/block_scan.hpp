@@ -21,7 +21,7 @@ enum class step {
   hillis_steele,  ///< every thread adds the sum that is 1, 2, 4, … elements before its own: few
                   ///< levels, n log n additions
   blelloch,       ///< up a tree of sums and down again: twice the levels, 2 n additions
-  warps,          ///< each warp by shuffles; then the sums of the warps, by one of them
+  warps,          ///< each warp scans by shuffles; then one of them scans the sums of the warps
 };
 
 enum class kind {

@@ -15,7 +15,7 @@ namespace lab::device_scan {
 enum class step {
   three_launches,       ///< scan each tile, scan the sums of the tiles, add these to the elements
   decoupled_look_back,  ///< in one launch: blocks publish their sums and read those of others
-  vectorized,           ///< the same, with 16 bytes at a time, and neighbours for each thread
+  vectorized,           ///< the same, with 16-byte accesses and neighbouring elements per thread
 };
 
 enum class kind {

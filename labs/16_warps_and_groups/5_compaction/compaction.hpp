@@ -12,9 +12,9 @@
 namespace lab::compaction {
 
 enum class step {
-  any_order,  ///< one atomic addition makes room for what a warp keeps of 32 elements
+  any_order,  ///< one atomic addition reserves space for what a warp keeps of 32 elements
   in_order,   ///< count, scan the counts, and write: the elements stay in their order (stable)
-  partition,  ///< as in_order, and after the kept elements come the others, in their order, too
+  partition,  ///< as in_order, and the other elements follow, also in their order
 };
 
 struct result {

@@ -23,8 +23,8 @@ struct shape {
 
 /// One idea each, in the order in which they are written.
 enum class step {
-  waiting,     ///< a tile of A and one of B go through registers into shared memory, then are used
-  async_copy,  ///< they are copied asynchronously, and waited for at once
+  waiting,     ///< tiles of A and B go through registers into shared memory, and then are used
+  async_copy,  ///< the tiles are copied asynchronously, and waited for at once
   two_stages,  ///< the next tiles are copied while these are multiplied
   stages,      ///< the next few tiles are copied while these are multiplied
 };

@@ -23,7 +23,7 @@ struct shape {
 /// One idea each, in the order in which they are written.
 enum class step {
   wmma,    ///< tiles are rounded on their way to shared memory; warps multiply fragments
-  staged,  ///< asynchronous copies bring the next slices meanwhile; fragments are rounded
+  staged,  ///< asynchronous copies fetch the next slices meanwhile; fragments are rounded
   wgmma,   ///< a warp has whole tiles copied, and four warps multiply them in shared memory
 };
 

@@ -22,9 +22,9 @@ struct shape {
 
 /// One idea each, in the order in which they are written.
 enum class step {
-  one_product,     ///< each float is rounded to bfloat16, and multiplied as that
-  three_products,  ///< it is two of them, and three products of these pieces are added
-  six_products,    ///< it is exactly three of them, and six products are added: float accuracy
+  one_product,     ///< each float is rounded to one bfloat16, and these are multiplied
+  three_products,  ///< each becomes two pieces, and three products of pieces are added
+  six_products,    ///< each becomes three, exactly, and six products are added: float accuracy
 };
 
 struct result {

@@ -16,8 +16,8 @@ inline constexpr int kDefaultWidth = 256, kDefaultHeight = 256, kDefaultSteps = 
 
 enum class step {
   exchange_first,  ///< in each time step the devices exchange rows, and then compute all rows
-  overlapped,      ///< rows at the borders are computed first, and sent during all the others
-  wide_halo,       ///< several rows are exchanged, which are enough for as many time steps
+  overlapped,      ///< rows at the borders come first, and are sent while the others are computed
+  wide_halo,       ///< several rows are exchanged at once: enough for as many time steps
 };
 
 struct result {

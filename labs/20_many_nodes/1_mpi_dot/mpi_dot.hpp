@@ -17,7 +17,7 @@ inline constexpr int kMostRanks = 64;
 enum class step {
   reduce,          ///< parts of host memory are scattered; rank 0 receives the sum (MPI_Reduce)
   allreduce,       ///< the same, but every rank receives the sum (MPI_Allreduce)
-  device_buffers,  ///< parts and sums travel between device memories, by MPI itself where it can
+  device_buffers,  ///< parts and sums go from device to device, sent by MPI itself where it can
 };
 
 struct result {

@@ -23,7 +23,7 @@ inline constexpr unsigned kDefaultRounds = 8, kDefaultGpuRounds = 4096;
 /// chains of operations do not depend on each other.
 enum class step {
   one,    ///< a thread has one load, or one chain of multiply-adds, in flight
-  two,    ///< two of them, which do not wait for each other
+  two,    ///< two loads or chains, which do not wait for each other
   four,   ///< four
   eight,  ///< eight
 };
