@@ -47,11 +47,11 @@ int main(int argc, char** argv) {
                   rounding});
       }
     }
-    if (!program.verdict(true, "every sum is as near to zeta as it must be")) return false;
+    if (!program.verdict(true, "every sum is as close to zeta as required")) return false;
 
     std::printf(
-        "%zu terms. Off by: from zeta(s). Rounded away: from the exact sum of these terms,\n"
-        "and how much of that is allowed.\n",
+        "%zu terms. Off by: the distance from zeta(s). Rounded away: the distance from the\n"
+        "exact sum of these terms, and how much of it is allowed.\n",
         size);
     std::fputs(rows.text().c_str(), stdout);
     for (const unsigned s : {2U, 3U, 4U})

@@ -102,7 +102,7 @@ int main(int argc, char** argv) {
     if (!program.verdict(true, "for each function an order of the requests explains what it did"))
       return false;
     std::fputs(rows.text().c_str(), stdout);
-    if (lab::on_cpu_device()) std::puts("(CPU device: these are no times of a GPU)");
+    if (lab::on_cpu_device()) std::puts("(CPU device: these are not times of a GPU)");
 
     const auto values = lab::random_floats(size, program.seed(), -100, -1);
     if (!program.verdict(toolbox::check_max(toolbox::float_max(values), values))) return false;

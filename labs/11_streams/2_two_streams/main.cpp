@@ -39,7 +39,7 @@ int main(int argc, char** argv) {
   program.add_size("--size", size, "number of elements; the default is the book's");
   program.add_size("--chunk", chunk, "elements in a chunk, a multiple of 256");
   const auto& chosen_step = program.add_step<step>(
-      {{"one_stream", step::one_stream, "as in 11.1, to compare with"},
+      {{"one_stream", step::one_stream, "as in 11.1, for comparison"},
        {"depth_first", step::depth_first, "all the work for one chunk, then the next"},
        {"breadth_first", step::breadth_first, "two chunks at a time, interleaved"}},
       step::breadth_first);
@@ -71,7 +71,7 @@ int main(int argc, char** argv) {
                 100 * time.median_ms / alone);
     std::printf("the copies alone:   %.3f ms up + %.3f ms down = %.3f ms one after the other\n",
                 copies.up_ms, copies.down_ms, copies.up_ms + copies.down_ms);
-    std::printf("the best there is:  %.3f ms, where both directions overlap in full\n",
+    std::printf("the best possible:  %.3f ms, if both directions overlap in full\n",
                 std::max(copies.up_ms, copies.down_ms));
     return true;
   });

@@ -42,7 +42,8 @@ std::vector<double> read_shares(const std::string& text, int devices) {
     char* end = nullptr;
     shares.push_back(std::strtod(word.c_str(), &end));
     if (end == word.c_str() || *end != '\0')
-      throw lab::invalid_input("--shares: '" + word + "' is no number; write them as in 1,1,0.5");
+      throw lab::invalid_input("--shares: '" + word +
+                               "' is not a number; write them as in 1,1,0.5");
   }
   return shares;
 }
@@ -64,7 +65,7 @@ int main(int argc, char** argv) {
   int devices = 0;
   std::string share_list;
   program.add_size("--size", size, "number of elements");
-  program.add_number("--devices", devices, "how many devices work; 0: all of them").at_least(0);
+  program.add_number("--devices", devices, "number of devices to use; 0: all of them").at_least(0);
   program.add_text("--shares", share_list,
                    "relative speeds of device 0, 1, …, as in 1,1,0.5; all equal if left out");
   const auto& chosen_step = program.add_step<step>(

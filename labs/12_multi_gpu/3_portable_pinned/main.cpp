@@ -66,7 +66,7 @@ int main(int argc, char** argv) {
   std::size_t size = lab::portable_pinned::kDefaultSize;
   int devices = 0;
   program.add_size("--size", size, "number of elements");
-  program.add_number("--devices", devices, "how many devices work; 0: all of them").at_least(0);
+  program.add_number("--devices", devices, "number of devices to use; 0: all of them").at_least(0);
   const auto& chosen_step = program.add_step<step>(
       {{"zero_copy", step::zero_copy, "the kernels read the host's memory; one thread per device"},
        {"copies", step::copies, "each device copies its part; one thread"}},
@@ -75,7 +75,7 @@ int main(int argc, char** argv) {
       "--pinning",
       {{"all_devices", pinning::all_devices, "with cudaHostAllocPortable"},
        {"one_device", pinning::one_device, "without: by device --device, for itself"}},
-      pinning::all_devices, "for whom the host's memory is pinned");
+      pinning::all_devices, "which devices the memory is pinned for");
   const auto& chosen_data =
       program.add_choice<data>("--data",
                                {{"book", data::book, "a[i] = i, b[i] = 2 * i"},

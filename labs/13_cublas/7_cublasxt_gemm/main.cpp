@@ -56,7 +56,7 @@ int main(int argc, char** argv) {
   program.add_size("--m", m, "rows of C (step multiply); 0: as --size").at_most(kMost);
   program.add_size("--n", n, "columns of C (step multiply); 0: as --size").at_most(kMost);
   program.add_size("--k", k, "columns of op(A) (step multiply); 0: as --size").at_most(kMost);
-  program.add_size("--devices", device_count, "how many devices work; 0: all").at_most(1024);
+  program.add_size("--devices", device_count, "number of devices to use; 0: all").at_most(1024);
   program.add_size("--block", block, "side of a tile").positive().at_most(1U << 16);
   program.add_flag("--pinned", pinned, "pins the matrices' memory for each product");
   const auto& chosen =

@@ -68,7 +68,7 @@ int main(int argc, char** argv) {
     std::printf("%g (A + C) C X = B, with %zu x %zu and %zu x %zu matrices\n", alpha, size.n,
                 size.n, size.n, size.columns);
     if (result.singular) {
-      std::printf("%s has a 0 on its diagonal, in row %zu: there is no X to be found\n",
+      std::printf("%s has a 0 on its diagonal, in row %zu, so there is no solution X\n",
                   result.singular->matrix == lab::matrix_equation::factor::sum ? "A + C" : "C",
                   result.singular->row);
       return program.verdict(chosen == data::singular && result.x.empty(),

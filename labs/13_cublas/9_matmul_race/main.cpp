@@ -128,8 +128,7 @@ int main(int argc, char** argv) {
     if (!program.verdict(true, std::to_string(products) +
                                    " races, and every product is exact: all racers agree"))
       return false;
-    if (on_cpu)
-      std::printf("CPU device: its times are not GPU times; who wins here says nothing\n");
+    if (on_cpu) std::printf("CPU device: its times are not GPU times; their order means nothing\n");
     program.emit_table(
         rows, on_cpu ? lab::chart{.title = "Times of the CPU device, which are not GPU times",
                                   .x_label = "n",

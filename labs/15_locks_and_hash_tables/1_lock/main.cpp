@@ -33,7 +33,7 @@ int main(int argc, char** argv) {
     const std::uint64_t entries = lab::lock::expected_entries(chosen_step, work);
     std::printf("step %s: %d blocks of %d threads, each counted %d times\n",
                 program.step_name().c_str(), blocks, threads, times);
-    std::printf("counted %" PRIu64 ", and took the lock %" PRIu64 " times for it\n", result.count,
+    std::printf("counted %" PRIu64 ", and took the lock %" PRIu64 " times\n", result.count,
                 result.entries);
     if (!program.verdict(
             result.count == count && result.entries == entries,
@@ -42,7 +42,7 @@ int main(int argc, char** argv) {
     if (entries == 0) return true;
     const auto time =
         program.report_kernel([&] { return lab::lock::count(chosen_step, work).kernel_ms; });
-    std::printf("%.3g us for each time that the lock was taken\n",
+    std::printf("%.3g us per acquisition of the lock\n",
                 1000 * time.median_ms / static_cast<double>(entries));
     return true;
   });

@@ -82,8 +82,8 @@ int main(int argc, char** argv) {
       .at_least(1)
       .at_most(exercise::kMostBlocks);
   const auto& chosen_step = program.add_step<step>(
-      {{"locked", step::locked, "under a lock, whoever comes first"},
-       {"atomic_add", step::atomic_add, "one atomicAdd a block"},
+      {{"locked", step::locked, "under a lock, in any order"},
+       {"atomic_add", step::atomic_add, "one atomicAdd per block"},
        {"in_order", step::in_order, "part after part, the same result every time"}},
       step::in_order);
   const auto& chosen_data =

@@ -32,7 +32,7 @@ int main(int argc, char** argv) {
   const auto& chosen_step = program.add_step<step>(
       {{"tiles", step::tiles, "the tile's own shuffles"},
        {"reduce", step::reduce, "the library's reduce"},
-       {"coalesced", step::coalesced, "whoever has an element to add, and one atomic addition"}},
+       {"coalesced", step::coalesced, "those with an element add up, and one atomic addition"}},
       step::reduce);
 
   return program.run(argc, argv, [&] {

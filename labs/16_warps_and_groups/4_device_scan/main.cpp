@@ -33,7 +33,7 @@ int main(int argc, char** argv) {
   const auto& chosen_step = program.add_step<step>(
       {{"three_launches", step::three_launches, "scan the tiles, scan their sums, add"},
        {"decoupled_look_back", step::decoupled_look_back, "each element read and written once"},
-       {"vectorized", step::vectorized, "the same, with neighbours for each thread"}},
+       {"vectorized", step::vectorized, "the same, with neighbouring elements per thread"}},
       step::three_launches);
 
   return program.run(argc, argv, [&] {

@@ -26,7 +26,7 @@ int main(int argc, char** argv) {
   const auto& chosen_step =
       program.add_step<step>({{"any_order", step::any_order, "an atomic addition for 32 elements"},
                               {"in_order", step::in_order, "count, scan, write"},
-                              {"partition", step::partition, "then the others, in order, too"}},
+                              {"partition", step::partition, "then the others, also in order"}},
                              step::in_order);
 
   return program.run(argc, argv, [&] {

@@ -32,7 +32,7 @@ int main(int argc, char** argv) {
   program.add_number("--stages", stages, "of step stages: 2 to 4");
   const auto& chosen_step = program.add_step<step>(
       {{"waiting", step::waiting, "tiles go through registers into shared memory"},
-       {"async_copy", step::async_copy, "they are copied asynchronously, and waited for at once"},
+       {"async_copy", step::async_copy, "tiles are copied asynchronously, and waited for at once"},
        {"two_stages", step::two_stages, "the next tiles are copied while these are multiplied"},
        {"stages", step::stages, "the next few tiles are copied meanwhile"}},
       step::two_stages);

@@ -22,7 +22,7 @@ int main(int argc, char** argv) {
   std::size_t jobs = lab::on_cpu_device() ? kDefaultJobs : 1000;
   std::size_t length = lab::on_cpu_device() ? kDefaultLength : 16 * 1024;
   int batch = kDefaultBatch;
-  program.add_size("--jobs", jobs, "each with memory of its own").positive().at_most(1U << 20);
+  program.add_size("--jobs", jobs, "each with its own memory").positive().at_most(1U << 20);
   program.add_size("--length", length, "values of a job, on average").positive().at_most(1U << 28);
   program.add_number("--batch", batch, "jobs after which the host waits").at_least(1);
   const auto& chosen_step = program.add_step<step>(

@@ -30,7 +30,7 @@ int main(int argc, char** argv) {
   program.add_size("--k", k, "columns of A, rows of B; 0: as --size").at_most(kMost);
   const auto& chosen_step = program.add_step<step>(
       {{"one_tile_a_warp", step::one_tile_a_warp, "a warp loads fragments from global memory"},
-       {"shared_tiles", step::shared_tiles, "a block's warps load them from tiles it shares"},
+       {"shared_tiles", step::shared_tiles, "the warps of a block load them from shared tiles"},
        {"register_blocks", step::register_blocks, "a warp uses each fragment 2 or 4 times"}},
       step::register_blocks);
 

@@ -85,7 +85,7 @@ int main(int argc, char** argv) {
   program.add_number("--bandwidth", bandwidth, "of memory, in GB/s; 0: as measured").at_least(0);
   program.add_number("--fma-latency", fma_latency, "of a multiply-add, in cycles").at_least(1);
   const auto& chosen_step =
-      program.add_step<step>({{"one", step::one, "a load, and a chain, at a time"},
+      program.add_step<step>({{"one", step::one, "one load or chain at a time"},
                               {"two", step::two, "two at a time"},
                               {"four", step::four, "four at a time"},
                               {"eight", step::eight, "eight at a time"}},
