@@ -49,7 +49,7 @@ comparison compare(double actual, double expected, tolerance allowed) {
   if (std::isfinite(actual) && std::isfinite(expected)) {
     const double most = allowed.absolute + allowed.relative * std::fabs(expected);
     message += "; they differ by " + shortest(static_cast<float>(std::fabs(actual - expected)));
-    message += most == 0 ? ", and have to be equal"
+    message += most == 0 ? ", and must be equal"
                          : "; at most " + shortest(static_cast<float>(most)) + " is allowed";
   }
   return {false, message};

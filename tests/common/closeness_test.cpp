@@ -214,7 +214,7 @@ TEST(CompareOneNumber, SaysBothNumbersAndTheTolerance) {
   EXPECT_EQ(compare(2.0, 2.5, {0.25, 0}).message,
             "got 2, expected 2.5; they differ by 0.5; at most 0.25 is allowed");
   EXPECT_EQ(compare(2.0, 2.5, {0, 0}).message,
-            "got 2, expected 2.5; they differ by 0.5, and have to be equal");
+            "got 2, expected 2.5; they differ by 0.5, and must be equal");
   EXPECT_FALSE(compare(kNan, 2.5, {0.25, 0}).ok);
   EXPECT_FALSE(compare(kInf, 2.5, {0.25, 0.5}).ok);
 }
