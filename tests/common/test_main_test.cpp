@@ -14,8 +14,10 @@
 #include <filesystem>
 #include <string>
 
+#include "full_size.hpp"
 #include "lab/cuda_check.hpp"
 #include "lab/device_limits.hpp"
+#include "lab/errors.hpp"
 #include "lab/new_memory.hpp"
 #include "lab_testing.hpp"
 
@@ -102,6 +104,18 @@ TEST(TestMain, PrintsWhatAComparisonFound) {
   const outcome result = run_again("TestMain.PrintsWhatAComparisonFound", "LAB_TEST_MISBEHAVE=1");
   EXPECT_EQ(result.code, 1);
   EXPECT_NE(result.output.find("3 of 257 elements differ"), std::string::npos) << result.output;
+}
+
+TEST(TestMain, SaysOfAnExceptionAtFullSizeThatNoOtherOrderOfThreadsWasTried) {
+  if (misbehaving()) {
+    lab::testing::expect_at_full_size([] { throw lab::invalid_input("too large"); });
+    return;
+  }
+  const outcome result =
+      run_again("TestMain.SaysOfAnExceptionAtFullSizeThatNoOtherOrderOfThreadsWasTried",
+                "LAB_TEST_MISBEHAVE=1");
+  EXPECT_EQ(result.code, 1);
+  EXPECT_NE(result.output.find("one thread order only"), std::string::npos) << result.output;
 }
 
 #ifdef __CPU_DEVICE__

@@ -631,6 +631,10 @@ class WordsTest(unittest.TestCase):
                 "CPU device: 4 bytes past the end of device memory (1000 bytes).",
                 "CPU device: just past the end of device memory (2.5 KiB, allocated at x.cu:5).",
             ),
+            (
+                "step a is not written yet: TODO(1)",
+                f"({done.ONE_ORDER}.)\nstep a is not written yet: TODO(1)",
+            ),
         ):
             few, many = (Case(text, "failed", [Said(text, True)]) for text in texts)
             self.assertIs(few, testing._most_useful([many, few], []))
