@@ -45,8 +45,10 @@ struct named_step {
   std::size_t rows_of_block;  // of the matrix
 };
 
-constexpr named_step kSteps[] = {
-    {step::naive, "naive", 8}, {step::tile, "tile", 32}, {step::padded_tile, "padded_tile", 64}};
+constexpr named_step kSteps[] = {{step::naive, "naive", 8},
+                                 {step::tile, "tile", 32},
+                                 {step::padded_tile, "padded_tile", 32},
+                                 {step::coarse_tile, "coarse_tile", 64}};
 
 struct matrix_size {
   std::size_t rows, columns;
@@ -87,7 +89,7 @@ REQUIRED_WORK(TilesThatMakeLoadsAndStoresCoalesced) {
                              .writes = bytes_of(matrix),
                              .shared_memory = version != step::naive,
                              .sectors = version == step::naive ? 0 : 1.1,
-                             .wavefronts = version == step::padded_tile ? 1.1 : 0}))
+                             .wavefronts = version >= step::padded_tile ? 1.1 : 0}))
         << name;
     // Tiles at the border are none that may be moved without shared memory.
     EXPECT_TRUE(at_other_sizes(

@@ -34,8 +34,7 @@ from lablib.grading import rubric, sandbox  # noqa: E402
 
 EXERCISE = resolve_one(ROOT, "06.2")
 SOLUTION = EXERCISE.solution_file.read_text()
-STEPS = ["naive", "tile", "padded_tile"]
-THIRD = 100 / 3
+STEPS = ["naive", "tile", "padded_tile", "coarse_tile"]
 
 
 _REGION = re.compile(r" *// BEGIN SOLUTION\n(.*?) *// END SOLUTION\n", re.DOTALL)
@@ -95,29 +94,29 @@ CLASS = {
     "solved": (SOLUTION, 100, 100),
     "solved_elsewhere": ("\ufeff" + solved(*STEPS).replace("\n", "\r\n"), 100, 100),
     "starter": (solved(), 0, 0),
-    "one_of_three": (solved("naive"), THIRD, THIRD),
-    "two_of_three": (solved("naive", "tile"), 2 * THIRD, 2 * THIRD),
+    "one_of_four": (solved("naive"), 25, 25),
+    "two_of_four": (solved("naive", "tile"), 50, 50),
     "one_step_wrong": (
         changed(NAIVE, "if (y < rows && x < columns) to[y * columns + x] = from[y * columns + x];"),
-        2 * THIRD,
+        75,
         80,
     ),
-    "kernel_loops": (changed(NAIVE, "for (volatile bool on = true; on;) {}"), 2 * THIRD, 2 * THIRD),
+    "kernel_loops": (changed(NAIVE, "for (volatile bool on = true; on;) {}"), 75, 75),
     "host_loops": (
         launching("tile", "  for (volatile bool on = true; on;) {}\n"),
-        2 * THIRD,
-        2 * THIRD,
+        75,
+        75,
     ),
     "does_not_compile": (SOLUTION + "int x = ;\n", 0, 0),
     "crashes": (
         launching("naive", "  *static_cast<volatile int*>(nullptr) = 1;\n"),
-        2 * THIRD,
-        2 * THIRD,
+        75,
+        75,
     ),
     "prints_a_gigabyte": (
         launching("tile", '  for (int i = 0; i < 1 << 27; ++i) std::printf("12345678");\n'),
-        2 * THIRD,
-        2 * THIRD,
+        75,
+        75,
     ),
     "cheats_on_the_host": (CHEAT, 40, 40),
     # Who has right values and not the work that the exercise is about.
@@ -127,16 +126,16 @@ CLASS = {
             "if (x == 0 && y == 0)\n    for (std::size_t i = 0; i < rows * columns; ++i)\n"
             "      to[i % columns * rows + i / columns] = from[i];",
         ),
-        80,
-        80,
+        85,
+        85,
     ),
     "no_shared_memory": (
         changed(
-            "padded_tile<<<grid_for(rows, columns, kSide, kSide), block>>>",
-            "(void)padded_tile;\n  naive<<<grid_for(rows, columns, kThreadRows, kWarp), block>>>",
+            "coarse_tile<<<grid_for(rows, columns, kSide, kSide), block>>>",
+            "(void)coarse_tile;\n  naive<<<grid_for(rows, columns, kThreadRows, kWarp), block>>>",
         ),
-        80,
-        80,
+        85,
+        85,
     ),
 }
 

@@ -25,8 +25,9 @@ int main(int argc, char** argv) {
   const auto& chosen_step = program.add_step<step>(
       {{"naive", step::naive, "from global to global memory"},
        {"tile", step::tile, "a tile of 32 x 32 in shared memory"},
-       {"padded_tile", step::padded_tile, "without bank conflicts, 16 elements per thread"}},
-      step::padded_tile);
+       {"padded_tile", step::padded_tile, "the same without bank conflicts"},
+       {"coarse_tile", step::coarse_tile, "a padded tile of 64 x 64, 16 elements per thread"}},
+      step::coarse_tile);
 
   return program.run(argc, argv, [&] {
     if (rows == 0) rows = size;

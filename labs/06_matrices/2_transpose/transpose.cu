@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // 06.2 transpose: rows become columns, and memory is read and written along its rows all the same.
-// Edit:  this file, from TODO(1) to TODO(6). transpose.hpp says what is asked for.
-// Run:   scripts/lab run 06.2 -- --step naive       (tile, padded_tile)
+// Edit:  this file, from TODO(1) to TODO(7). transpose.hpp says what is asked for.
+// Run:   scripts/lab run 06.2 -- --step naive       (tile, padded_tile, coarse_tile)
 // Test:  scripts/lab test 06.2
 // Hints: scripts/lab hint 06.2                      Chapter: docs/06_matrices.md
 
@@ -14,8 +14,8 @@
 namespace lab::transpose {
 namespace {
 
-constexpr unsigned kWarp = 32;       // threads of a block in x, in all three steps
-constexpr unsigned kThreadRows = 8;  // and in y, in naive and padded_tile
+constexpr unsigned kWarp = 32;       // threads of a block in x, in all steps
+constexpr unsigned kThreadRows = 8;  // and in y, in naive and coarse_tile
 
 // --- naive: neighbours read neighbours, and write a whole column apart ---------------------------
 
@@ -33,8 +33,9 @@ void launch_naive(const float* from, float* to, std::size_t rows, std::size_t co
 // A block copies a tile into shared memory row by row, and out of it column by column: what a
 // warp writes to global memory is a row again. Requires blocks of kWarp x kWarp threads.
 
+template <unsigned kRowLength>  // in shared memory: at least kWarp
 __global__ void tile(const float* from, float* to, std::size_t rows, std::size_t columns) {
-  __shared__ float elements[kWarp][kWarp];  // [y][x], as in the matrix
+  __shared__ float elements[kWarp][kRowLength];  // [y][x], as in the matrix
   // TODO(3): bring the block's tile into shared memory, each thread one element, then write the
   //          tile's transpose to its place in the result.
   //          Invariants: neighbours in x read neighbours in memory, and write neighbours. No
@@ -47,9 +48,16 @@ void launch_tile(const float* from, float* to, std::size_t rows, std::size_t col
   throw not_written("step tile", 3);  // 3 and 4 are this step
 }
 
-// --- padded_tile: no bank conflicts, and many loads in flight ------------------------------------
-// One column more moves each row of the tile by one bank, so a column lies in 32 different ones.
-// And a thread has 16 elements: it asks for all of them before it waits for the first.
+// --- padded_tile: the same kernel, without bank conflicts ----------------------------------------
+
+void launch_padded_tile(const float* from, float* to, std::size_t rows, std::size_t columns) {
+  // TODO(5): launch `tile` once more, with rows of another length in shared memory: such that the
+  //          elements of a column are in kWarp different banks.
+  throw not_written("step padded_tile", 5);
+}
+
+// --- coarse_tile: many loads in flight -----------------------------------------------------------
+// A thread has 16 elements: it asks for all of them before it waits for the first.
 // Requires blocks of kWarp x kThreadRows threads.
 
 constexpr unsigned kSide = 64;  // of the tile: two warps wide
@@ -57,18 +65,17 @@ constexpr unsigned kAcross = kSide / kWarp, kDown = kSide / kThreadRows;
 static_assert(kSide % kWarp == 0 && kSide % kThreadRows == 0, "the same work for each thread");
 
 __global__ void __launch_bounds__(kWarp* kThreadRows)
-    padded_tile(const float* from, float* to, std::size_t rows, std::size_t columns) {
-  // +1 column: no bank conflict down a column
-  __shared__ float elements[kSide][kSide + 1];
-  // TODO(5): as in `tile`, but this thread has kDown rows, kThreadRows apart, and in each of them
+    coarse_tile(const float* from, float* to, std::size_t rows, std::size_t columns) {
+  __shared__ float elements[kSide][kSide + 1];  // padded, too
+  // TODO(6): as in `tile`, but this thread has kDown rows, kThreadRows apart, and in each of them
   //          kAcross elements, kWarp apart. First load them all into an array of its own, then put
   //          them into the tile: the loads do not wait for each other. Unrolled loops with constant
   //          bounds keep that array in registers.
 }
 
-void launch_padded_tile(const float* from, float* to, std::size_t rows, std::size_t columns) {
-  // TODO(6): launch it: a block of kWarp x kThreadRows threads for each tile of kSide x kSide.
-  throw not_written("step padded_tile", 5);  // 5 and 6 are this step
+void launch_coarse_tile(const float* from, float* to, std::size_t rows, std::size_t columns) {
+  // TODO(7): launch it: a block of kWarp x kThreadRows threads for each tile of kSide x kSide.
+  throw not_written("step coarse_tile", 6);  // 6 and 7 are this step
 }
 
 // --- given ---------------------------------------------------------------------------------------
@@ -81,6 +88,8 @@ void launch(step version, const float* from, float* to, std::size_t rows, std::s
       return launch_tile(from, to, rows, columns);
     case step::padded_tile:
       return launch_padded_tile(from, to, rows, columns);
+    case step::coarse_tile:
+      return launch_coarse_tile(from, to, rows, columns);
   }
   throw invalid_input("transpose: there is no such step");
 }

@@ -10,12 +10,12 @@
 
 namespace lab::transpose {
 
-/// Three ways, in the order in which they are written.
+/// Four ways, in the order in which they are written.
 enum class step {
   naive,        ///< each thread moves one element from global memory to global memory
   tile,         ///< a block of 32 x 32 threads takes a tile of 32 x 32 through shared memory
-  padded_tile,  ///< a tile of 64 x 64 with an unused column, and 32 x 8 threads: each has 16 loads
-                ///< in flight
+  padded_tile,  ///< the same with an unused column in the tile: no bank conflicts
+  coarse_tile,  ///< a padded tile of 64 x 64, and 32 x 8 threads: each has 16 loads in flight
 };
 
 struct result {
@@ -30,8 +30,9 @@ struct result {
 /// rows than the blocks of the step can cover in the current device's largest grid; lab::cuda_error
 /// when CUDA reports an error. Neither leaves device memory behind.
 ///
-/// Requires: a kernel that moves every element; in the steps tile and padded_tile through shared
-/// memory, so that loads and stores are both coalesced, in padded_tile without bank conflicts.
+/// Requires: a kernel that moves every element; in all steps but naive through shared memory,
+/// so that loads and stores are both coalesced; in padded_tile and coarse_tile without bank
+/// conflicts.
 ///
 /// From: the Kazan course on CUDA programming technology, chapter 6 (1000 x 2000 floats, blocks of
 /// 16 x 16). The tiles are ours.
