@@ -40,7 +40,8 @@ int main(int argc, char** argv) {
       .at_most(std::size_t{1} << 32);
   const auto& chosen_step = program.add_step<step>(
       {{"classical", step::classical, "all projections of a vector at once"},
-       {"modified", step::modified, "each finished vector is taken out of all later ones"}},
+       {"modified", step::modified,
+        "projections on each finished vector are subtracted from all later ones"}},
       step::modified);
   const auto& chosen_data = program.add_choice<data>(
       "--data",

@@ -89,9 +89,9 @@ int main(int argc, char** argv) {
         off = std::max(off, std::fabs(solution.x[i] - x[k * of_x + i]));
     }
     std::printf("elements grew by a factor of %.3g on the way\n", growth);
-    std::printf("A X is off from B by at most %.3g where %.3g is allowed\n", residual.largest,
+    std::printf("A X differs from B by at most %.3g; %.3g is allowed\n", residual.largest,
                 residual.allowed);
-    std::printf("X is off from the whole numbers that B was made of by at most %.3g\n", off);
+    std::printf("X differs from the integers that B was made from by at most %.3g\n", off);
     program.verdict(true, "all " + std::to_string(systems) + " systems are solved or reported");
     if (of_a * systems == 0) return true;
     const auto order = static_cast<double>(n);

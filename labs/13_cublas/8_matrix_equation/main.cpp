@@ -85,13 +85,13 @@ int main(int argc, char** argv) {
     lab::matrix_equation::residual_report residual;
     const auto right =
         lab::matrix_equation::check(result.x, alpha, given.a, given.c, given.b, size, &residual);
-    std::printf("the left side is off from B by at most %.3g where %.3g is allowed\n",
-                residual.largest, residual.allowed);
+    std::printf("the left side differs from B by at most %.3g; %.3g is allowed\n", residual.largest,
+                residual.allowed);
     if (!given.x.empty() && given.x.size() == result.x.size()) {
       double off = 0;
       for (std::size_t i = 0; i < given.x.size(); ++i)
         off = std::max(off, std::fabs(result.x[i] - given.x[i]));
-      std::printf("X is off from the whole numbers that B was made of by at most %.3g\n", off);
+      std::printf("X differs from the integers that B was made from by at most %.3g\n", off);
     }
     if (!program.verdict(right)) return false;
     if (given.b.empty()) return true;

@@ -50,7 +50,7 @@ std::size_t walk(const table& t, const Visit& visit) {
 /// - from the heads every entry is reached, exactly once: none is lost, no chain runs in a circle;
 /// - each entry stands in the bucket of its *key*;
 /// - keys and values together are those that were inserted, as often as they were (a multiset).
-/// The order within a chain is not looked at: on a GPU it is luck.
+/// The order within a chain is not checked: on a GPU it varies from run to run.
 inline comparison check(const table& t, std::span<const std::uint32_t> keys,
                         std::span<const std::uint32_t> values, std::size_t buckets) {
   const auto text = [](std::size_t number) { return std::to_string(number); };

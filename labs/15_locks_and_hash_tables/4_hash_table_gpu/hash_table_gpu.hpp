@@ -33,7 +33,7 @@ struct result {
 
 /// Builds on the device the table that hash_table_cpu::build() builds on the host, and copies it
 /// back: entry i of the pool holds keys[i] and values[i], and stands in the chain of bucket
-/// keys[i] % buckets. Where in that chain is luck: threads come as they come.
+/// keys[i] % buckets. Its position in that chain varies from run to run.
 ///
 /// Throws lab::invalid_input when there are not as many values as keys, when there are no buckets,
 /// or when there are more than kEnd keys or buckets; lab::cuda_error when CUDA reports an error.

@@ -351,7 +351,7 @@ def _sweep(name: str, exercise: str, data: _Data, report: Report) -> Picture:
 def _scaling(
     name: str, exercise: str, speedups: Dict[str, Dict[int, float]], report: Report
 ) -> Picture:
-    heading = f"{_title(exercise)}: what more devices bring"
+    heading = f"{_title(exercise)}: speedup by number of devices"
     # A size that all lines have is said once, below the axis: beside a line is no room for it.
     sizes = {step.partition(", ")[2] for step in speedups}
     common = sizes.pop() if len(sizes) == 1 else ""

@@ -73,17 +73,18 @@ const char* advice(bool shared, bool same_block, bool same_line_writes, excuse w
                "between them, which every thread of the cluster reaches, or an atomic function.";
       if (same_line_writes)
         return same_block
-                   ? "Two threads have the same element there, so which value stays is luck. Try: "
+                   ? "Two threads write the same element there, and either value may remain. Try: "
                      "look at how the index is calculated (a thread past the end of a row writes "
                      "into the next one: is there a guard?), or an atomic function."
-                   : "Threads of two blocks have the same element there, so which value stays is "
-                     "luck. Try: look at how the index is calculated (does it use blockIdx? a "
+                   : "Threads of two blocks write the same element there, and either value may "
+                     "remain. Try: look at how the index is calculated (does it use blockIdx? a "
                      "thread past the end of a row writes into the next one: is there a guard?), "
                      "or an atomic function.";
       return same_block
-                 ? "Nothing orders the two, so which comes first is luck. Try: a __syncthreads() "
+                 ? "Nothing orders the two, so either may come first. Try: a __syncthreads() "
                    "between them that every thread reaches, or an atomic function."
-                 : "Blocks run in any order and at the same time, and no barrier joins them. Try: "
+                 : "Blocks run concurrently and in any order, and no barrier waits for them all. "
+                   "Try: "
                    "an atomic function, a place of its own for each block, or a second kernel.";
   }
 }
