@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import Callable, Iterator, List, Optional, Sequence, Tuple
+from typing import Callable, Iterator, List, NoReturn, Optional, Sequence, Tuple
 
 from lablib import diagnostics, processes, starters
 from lablib.console import Progress, paint, say
@@ -268,8 +268,9 @@ def build(
     own: Optional[Exercise] = None,
     next_step: str = "",
     stop_when: Optional[Callable[[], bool]] = None,
-) -> None:
-    """Configures where needed and builds the targets; no targets: all of them."""
+) -> List[str]:
+    """Configures where needed and builds the targets; no targets: all of them. Returns what the
+    compiler warned of in the files of `own`, if it had to compile them."""
     with locked(root, preset):
         if not (folder(root, preset) / ".ninja_log").exists():
             say(
@@ -284,13 +285,22 @@ def build(
             configure(root, preset, device, force=True)
             status, log = _ninja(root, preset, device, targets, title, jobs, stop_when)
     if status == 0:
-        return
+        return _own_warnings(root, log, own)
     if any("unknown target" in line for line in log.lines):
         _say_what_is_missing(root, preset, targets)
         raise BuildFailed(
             f"CMake does not know {' '.join(targets)}: does its folder hold a main.cpp?"
         )
     _explain(root, log, own, title, next_step)
+
+
+def _own_warnings(root: Path, log: "_Log", own: Optional[Exercise]) -> List[str]:
+    if own is None:
+        return []
+    found = [one for one in diagnostics.messages(log.lines) if one.kind == "warning"]
+    found = [one for one in found if diagnostics.is_in(one, own.folder)]
+    lines = [line for one in found[:MESSAGES_SHOWN] for line in diagnostics.readable(one)]
+    return diagnostics.shorten("\n".join(lines), root).splitlines()
 
 
 def _say_what_is_missing(root: Path, preset: str, targets: Sequence[str]) -> None:
@@ -386,7 +396,9 @@ def _lost_includes(own: Optional[Exercise]) -> List[str]:
     ]
 
 
-def _explain(root: Path, log: "_Log", own: Optional[Exercise], title: str, next_step: str) -> None:
+def _explain(
+    root: Path, log: "_Log", own: Optional[Exercise], title: str, next_step: str
+) -> NoReturn:
     where = short_path(log.path, root)
     found = diagnostics.messages(log.lines)
     if any(message.kind != "warning" for message in found):

@@ -263,11 +263,16 @@ def in_which_order(
     if not wrong or "" in wrong or not right or case.runs < len(orders):
         return ""
     if not at_once(case):
+        causes = [
+            "two threads access the same memory here, and the result depends on which of them is"
+            " first",
+            "memory is read that nothing has written: in each order it holds other bytes",
+        ]
+        if any(_UNWRITTEN.search(said.text) for said in case.said):
+            causes.reverse()
         return (
             f"Right {_in_words(right)}, wrong"
-            f" {_in_words([order for order in orders if order in wrong])}: two threads access the"
-            " same memory here, and the result depends on which of them is first; or memory is read"
-            " that nothing has written."
+            f" {_in_words([order for order in orders if order in wrong])}: {'; or '.join(causes)}."
         )
     if "reverse" in right:  # where work is late, too, but one stream goes on after the other
         return (
@@ -278,6 +283,10 @@ def in_which_order(
         "Right when all work is done immediately, wrong when it is done as late as CUDA allows: the"
         " host, or a stream, does not wait for something that is still running."
     )
+
+
+# Where new memory may come from: what it holds in the first order is NaN.
+_UNWRITTEN = re.compile(r"\b(got|is) -?nan\b|never written")
 
 
 def _in_words(orders: List[str]) -> str:

@@ -7,12 +7,12 @@ import functools
 import math
 import re
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Optional, Sequence, Set, Tuple
 
 from lablib import build, diagnostics, done, junit, refused, test_program
 from lablib.console import Progress, paint, say
 from lablib.device import Device
-from lablib.errors import FAILED, NOT_POSSIBLE, OK, LabError
+from lablib.errors import FAILED, NOT_POSSIBLE, OK, USAGE, LabError
 from lablib.exercises import Exercise
 from lablib.files import short_path
 from lablib.grading import points
@@ -33,6 +33,7 @@ from lablib.todos import (
 
 CASES_SHOWN = 24  # where there are more cases than this, those of one name share a line
 LINES_SHOWN = 60  # of the first failure
+FAILURES_SHOWN = 2  # of one case; what the CPU device reports is shown beside them
 
 _AtOnce = Callable[[test_program.Case], bool]
 
@@ -45,11 +46,13 @@ def test_exercise(
     solution: bool = False,
     watched: bool = False,
     case_limit: float = test_program.CASE_LIMIT,
+    only: str = "",
     stop_when: Optional[Callable[[], bool]] = None,
     report: Optional[junit.Report] = None,
 ) -> int:
     """Builds and runs the tests of one exercise, prints the result, remembers it. Once they pass
-    (not `watched`, which is a check itself), looks further: done.py."""
+    (not `watched`, which is a check itself), looks further: done.py. With `only` runs those cases
+    that have it in their names, and does neither."""
     command = "check" if watched else "test"
     again = f"`scripts/lab {command} {exercise.id}{' --solution' if solution else ''}`"
     tested = file_hash(exercise.lab_file)
@@ -62,7 +65,7 @@ def test_exercise(
     progress = StudentProgress(root)
     target = f"{build.kind(solution, watched)}_test.{exercise.id}"
     try:
-        build.build(
+        warnings = build.build(
             root,
             device.name,
             device,
@@ -82,11 +85,15 @@ def test_exercise(
 
     todos = Todos() if solution else open_todos(exercise)
     all_cases = test_program.list_cases(_cases_path(root, device, exercise))
+    chosen = all_cases
+    if only:
+        chosen = _with(only, all_cases, exercise)
+        title += f", only {only}"
     shown = Progress(f"testing {title}")
     result = test_program.Result()
     try:
         # What a begun bonus does, such as never to end, keeps no other case from being run.
-        for number, names in enumerate(bonus_apart(all_cases, todos)):
+        for number, names in enumerate(bonus_apart(chosen, todos)):
             part = test_program.run(
                 [str(program)],
                 cases=names,
@@ -113,7 +120,7 @@ def test_exercise(
         print(line)
         if not solution and (more := if_it_is_written(line, exercise.lab_file, todos)):
             print(f"  {more}")
-    if status == OK and not watched:
+    if status == OK and not watched and not only:
         # What every step is required to do is one case: it has to wait for none of a bonus.
         cases = [
             case
@@ -140,11 +147,16 @@ def test_exercise(
         at_once = functools.partial(done.passes_at_once, watched_program, case_limit=case_limit)
         for line in _further(root, exercise, result, found, todos, solution, device, at_once):
             print(line)
-    if not solution and not watched and status != NOT_POSSIBLE:
+    if not solution and not watched and not only and status != NOT_POSSIBLE:
         progress.note_test(exercise, status == OK, tested, device.name, todos.bonus)
+    if status == FAILED and warnings:
+        # What is no error may well be the mistake: a loop that never ends, a value never set.
+        print("The compiler warns:", *warnings, sep="\n  ")
     if status == FAILED:
         first = None if watched else _most_useful(core, points.steps_of(exercise.contract_file))
-        print(_next_step(exercise, solution, again, first))
+        print(_next_step(exercise, solution, again, first, core))
+    elif only:
+        print(f"Other tests did not run: {again} runs them all.")
     elif status == OK and watched:
         print(_after_a_check([case for case in bonus if case not in later]))
     elif status == OK and not solution:
@@ -152,11 +164,23 @@ def test_exercise(
         if begun:
             print("The core is done; the bonus is begun and not right yet.")
             first = _most_useful(begun, points.steps_of(exercise.contract_file))
-            print(_next_step(exercise, solution, again, first))
+            print(_next_step(exercise, solution, again, first, begun))
         else:
             print(_praise(progress, exercise))
     print(flush=True)
     return status
+
+
+def _with(only: str, all_cases: List[str], exercise: Exercise) -> List[str]:
+    found = [name for name in all_cases if only in name]
+    if not found:
+        tests = ", ".join(
+            dict.fromkeys(points.test_of(name).partition(".")[2] for name in all_cases)
+        )
+        raise LabError(
+            f"no test of {exercise.id} has `{only}` in its name. Its tests: {tests}.", USAGE
+        )
+    return found
 
 
 def _cases_path(root: Path, device: Device, exercise: Exercise) -> Path:
@@ -324,8 +348,8 @@ def _first_failure(
         lines.append(f"  {'It was ' if first.detail.startswith('ended by') else ''}{first.detail}.")
     if _HOST_MEMORY.search("\n".join([*first.lines, *result.outside])):
         lines.append(
-            "  The host has written past the end of its own memory, or given it back twice. What"
-            " names the line: docs/debugging.md."
+            "  The host has written past the end of its own memory, given it back twice, or given"
+            " device memory to free() or delete. What names the line: docs/debugging.md."
         )
     if first.detail.endswith("was stopped"):
         lines.append(f"  {ENDLESS}")
@@ -369,22 +393,27 @@ def _most_useful(
     failures: List[test_program.Case], steps: Sequence[str]
 ) -> Optional[test_program.Case]:
     """What is written and wrong comes before what is not written yet; there TODO(1) is first. Of
-    both, values come before what is refused, and before who should have made them. Of these, the
-    first step is first, and there what the CPU device has reported (unless another size says more:
-    see _SAYS_LITTLE), then short numbers (`got 2, expected 1` says more than ten digits each), then
-    little data."""
+    both, values come before what is refused or not given back, and before who should have made
+    them. Of these, the first step is first, and there what the CPU device has reported (unless
+    another size says more: see _SAYS_LITTLE), then what fails once or twice, then short numbers
+    (`got 2, expected 1` says more than ten digits each), then little data."""
 
-    def order(case: test_program.Case) -> Tuple[int, bool, bool, int, bool, bool, int, float]:
+    def order(
+        case: test_program.Case,
+    ) -> Tuple[int, bool, bool, bool, int, bool, bool, bool, int, float]:
         text = "\n".join(case.lines)
         todos = re.findall(r"\bTODO\((\d+)\)", "\n".join(_readable(case)))
         values = _VALUES.search(text)
+        failures = {said.text for said in case.said if said.is_failure}
         return (
             min(map(int, todos), default=0),
             points.is_required_work(case.name),
             _BAD_INPUT.search(case.name) is not None,
+            bool(failures) and all(map(_is_left, failures)),
             steps.index(step) if (step := points.step_of(case.name, steps)) in steps else 0,
             _SAYS_LITTLE.search(text) is not None,
             "CPU device: " not in text,
+            len(failures) > FAILURES_SHOWN,
             _effort(*values.groups()) if values else 3,
             _amount(text),
         )
@@ -447,11 +476,12 @@ def _readable(case: test_program.Case) -> List[str]:
     kept: List[str] = []
     failures = [said.text for said in case.said if said.is_failure and not _is_left(said.text)]
     missing = [text for text in failures if NOT_WRITTEN.search(text)]
-    calls, sentences = set(), set()  # that failed or were reported, and that were said: each once
+    calls: Set[str] = set()  # that failed or were reported, each once
+    sentences: Set[str] = set()  # that were said
     orders: List[str] = []
     follows = None
     reported = False  # by the CPU device
-    text_so_far = ""
+    text_so_far, more = "", 0
     for said in case.said:
         text = said.text
         if said.is_failure:
@@ -465,6 +495,9 @@ def _readable(case: test_program.Case) -> List[str]:
             if said.order and said.order != "forward":  # which is nothing special
                 orders.append(f"(thread order: {said.order})")
             if sentence in sentences:
+                continue
+            if len(sentences) >= FAILURES_SHOWN and "CPU device" not in text:
+                more += 1
                 continue
             sentences.add(sentence)
             again = re.match(r"the CPU device reported .* in this test, the last one:\n", text)
@@ -494,6 +527,8 @@ def _readable(case: test_program.Case) -> List[str]:
                 calls.add(line)
             reported = reported or line.startswith("CPU device:")
             kept.append(line)
+    if more:
+        kept.append(f"({more} more {'failure' if more == 1 else 'failures'} of this test.)")
     if follows:
         kept.append(
             f"(After that every CUDA call fails, with {follows}, as after any kernel that fails.)"
@@ -547,24 +582,57 @@ def _with_line_of_todo(line: str, root: Path) -> str:
 
 
 def _next_step(
-    exercise: Exercise, solution: bool, again: str, first: Optional[test_program.Case]
+    exercise: Exercise,
+    solution: bool,
+    again: str,
+    first: Optional[test_program.Case],
+    failures: List[test_program.Case],
 ) -> str:
-    """`first`: the case to look at, where the check build has not seen it."""
+    """`first`: the case to look at, of `failures`, where the check build has not seen it."""
     if solution:
         return "This is the solution, so the course itself is at fault here, or this machine."
     file = (
         f"labs/{exercise.chapter_folder}/{exercise.number}_{exercise.name}/{exercise.lab_file.name}"
     )
     lines = [f"Next: edit {file}, then {again} again."]
-    if first is not None and any(" wrote outside an allocation: " in line for line in first.lines):
+    if first is not None and any(_IN_CHECK.search(line) for line in first.lines):
         lines.append(f"      Where? `scripts/lab check {exercise.id}` names line and element.")
-    if first is not None and done.may_be_a_race(first, exercise):
+    elif first is not None and any("never written" in line for line in first.lines):
+        lines.append(
+            "      Why? Perhaps no thread has that element: compare grid and block with how the"
+            " kernel computes its index."
+        )
+    elif first is not None and done.may_be_a_race(first, exercise):
         lines.append(
             "      Why? An index, perhaps; or two threads access the same memory without a barrier"
             " or an atomic function between them:"
             f" `scripts/lab check {exercise.id}` looks for that."
         )
+    other = next(
+        (
+            points.test_of(one.name)
+            for one in failures
+            if first is not None and _differs(one, first)
+        ),
+        None,
+    )
+    if other is not None:
+        lines.append(
+            f"      Another? `scripts/lab test {exercise.id} --only {other.partition('.')[2]}`"
+            " shows what one test says."
+        )
     return "\n".join([*lines, f"      Stuck? `scripts/lab hint {exercise.id}`"])
+
+
+def _differs(one: test_program.Case, first: test_program.Case) -> bool:
+    """Another test, which says something else than that it is not written."""
+    return points.test_of(one.name) != points.test_of(first.name) and not any(
+        NOT_WRITTEN.search(line) for line in one.lines
+    )
+
+
+# Where the check build knows more.
+_IN_CHECK = re.compile(r" wrote outside an allocation: |\(segmentation fault\)")
 
 
 def _after_a_check(mistakes_in_bonus: List[test_program.Case]) -> str:

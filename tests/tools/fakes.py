@@ -86,6 +86,11 @@ elif arguments[0] == "--build":
             print("      |       ^~~~~~")
             print("ninja: build stopped: subcommand failed.")
             sys.exit(1)
+        if kind.startswith("lab") and "WARN" in source.read_text():
+            header = f"{{root}}/common/include/lab/given.hpp"
+            print(f"{{header}}:3:1: warning: of something else")
+            print(f"{{source}}: In function 'int add(int, int)':")
+            print(f"{{source}}:5:9: warning: comparison '>= 0' is always true")
         linked = (build / "linked_with_cublas").read_text().split()
         if kind.startswith("lab") and "cublas" in source.read_text() and source.name not in linked:
             print(f"FAILED: bin/{{target}}\\n/usr/bin/ld: x.o: in function `f()':")

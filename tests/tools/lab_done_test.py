@@ -106,6 +106,54 @@ class DoneTest(LabTest):
         self.gtest("lab_test.05.1", ["A"], "fails('CPU device: thread (0,0,0) called __trap()')")
         self.assertNotIn("Where?", self.lab("test", "05.1").stdout)
 
+    def test_only_some_tests_say_what_they_find_and_nothing_is_done(self):
+        body = "name == 'First' or fails('got 1, expected 2' if name == 'Second' else 'got 3')"
+        self.gtest("lab_test.05.1", ["First", "Second", "Third"], body)
+        whole = self.lab("test", "05.1").stdout
+        self.assertIn("Another? `scripts/lab test 05.1 --only Third` shows what one test", whole)
+        before = self.state()
+
+        third = self.lab("test", "05.1", "--only", "Third")
+        self.assert_status(1, third)
+        self.assertIn("dot_product, only Third: 0 of 1 tests pass", third.stdout)
+        self.assertIn("got 3", third.stdout)
+        self.assertNotIn("got 1", third.stdout)
+        self.assertNotIn("Another?", third.stdout)
+
+        first = self.lab("test", "05.1", "--only", "First")
+        self.assert_status(0, first)
+        self.assertIn(
+            "Other tests did not run: `scripts/lab test 05.1` runs them all", first.stdout
+        )
+        self.assertNotIn("Done", first.stdout)
+        self.assertEqual(before, self.state())
+
+        none = self.lab("check", "05.1", "--only", "Fourth")
+        self.assert_status(2, none)
+        self.assertIn("no test of 05.1 has `Fourth` in its name", none.stderr)
+        self.assertIn("Its tests: First, Second, Third.", none.stderr)
+
+    def test_an_element_that_was_never_written_may_have_no_thread(self):
+        for text, expected in (("got nan (never written?), expected 2", True), ("got 1", False)):
+            self.gtest("lab_test.05.1", ["A"], f"fails({text!r})", watched="True")
+            self.assertEqual(
+                expected, "Perhaps no thread has that" in self.lab("test", "05.1").stdout
+            )
+
+    def test_what_the_compiler_warned_of_is_shown_where_a_test_fails(self):
+        file = "labs/05_shared_memory/1_dot_product/dot_product.cu"
+        warning = (
+            "The compiler warns:\n"
+            f"  {file}: In function 'int add(int, int)':\n"
+            f"  {file}:5:9: warning: comparison '>= 0' is always true\nNext: "
+        )
+        self.lab_file().write_text("// mine WARN\n")
+        for body, expected in (("fails('got 1, expected 2')", True), ("True", False)):
+            self.gtest("lab_test.05.1", ["A"], body, watched=body)
+            said = self.lab("test", "05.1").stdout
+            self.assertEqual(expected, warning in said, said)
+            self.assertNotIn("of something else", said)
+
     def test_wrong_values_where_threads_share_data_may_be_a_race(self):
         why = (
             "again.\n      Why? An index, perhaps; or two threads access the same memory without a"
@@ -473,8 +521,14 @@ class WordsTest(unittest.TestCase):
         self.assertEqual(
             "Right forward, wrong in reverse and in random order: two threads access the"
             " same memory here, and the result depends on which of them is first; or memory is read"
-            " that nothing has written.",
+            " that nothing has written: in each order it holds other bytes.",
             self.in_which_order("reverse", "random, seed 2"),
+        )
+        self.assertEqual(
+            "Right in reverse and in random order, wrong forward: memory is read that nothing has"
+            " written: in each order it holds other bytes; or two threads access the same memory"
+            " here, and the result depends on which of them is first.",
+            self.in_which_order("forward", text="got -nan, expected 5.03"),
         )
         self.assertEqual(
             "Right when all work is done immediately, wrong when it is done as late as CUDA allows:"
@@ -638,6 +692,27 @@ class WordsTest(unittest.TestCase):
         ):
             few, many = (Case(text, "failed", [Said(text, True)]) for text in texts)
             self.assertIs(few, testing._most_useful([many, few], []))
+
+    def test_what_fails_once_comes_before_what_fails_often_and_values_before_leaks(self):
+        leak = Case("S.Leak", "failed", [Said("this test leaves a stream", True)])
+        many, one = (
+            Case(f"S.{n}", "failed", [Said(f"got {i}, expected 4{i}", True) for i in range(n)])
+            for n in (3, 1)
+        )
+        cases = [leak, many, one]
+        for expected in (one, many, leak):
+            self.assertIs(expected, testing._most_useful(cases, []))
+            cases.remove(expected)
+
+    def test_two_failures_of_a_case_are_shown_and_all_that_the_device_reports(self):
+        said = [Said(f"got {i}, expected 4{i}", True) for i in range(4)]
+        said.append(Said("the CPU device reported a mistake in this test, the last one:\nzz", True))
+        self.assertEqual(
+            ["got 0, expected 40", "got 1, expected 41"]
+            + said[-1].text.splitlines()
+            + ["(2 more failures of this test.)"],
+            testing._readable(Case("S.A", "failed", said)),
+        )
 
     def test_what_is_not_written_beside_what_is_wrong(self):
         def readable(*texts):

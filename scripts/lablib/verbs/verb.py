@@ -133,6 +133,16 @@ def case_limit(parser: Parser) -> None:
     )
 
 
+def only(parser: Parser) -> None:
+    parser.add_argument(
+        "--only",
+        default="",
+        metavar="NAME",
+        help="run the tests with this in their names, such as a step's, and show what they say; an"
+        " exercise is done when all of its tests pass",
+    )
+
+
 def program_limit(parser: Parser, default: float) -> None:
     parser.add_argument(
         "--time-limit",

@@ -77,6 +77,7 @@ def _test_arguments(parser: Parser) -> None:
     verb.exercises(parser)
     verb.solution(parser)
     verb.on_device(parser)
+    verb.only(parser)
     verb.case_limit(parser)
     verb.junit_file(parser)
 
@@ -97,6 +98,7 @@ def _test(root: Path, options: argparse.Namespace) -> int:
             chosen,
             solution=options.solution,
             case_limit=verb.seconds_a_case(options),
+            only=options.only,
             report=report,
         )
     finally:
@@ -107,6 +109,7 @@ def _test(root: Path, options: argparse.Namespace) -> int:
 def _check_arguments(parser: Parser) -> None:
     verb.exercises(parser)
     verb.solution(parser)
+    verb.only(parser)
     verb.case_limit(parser)
 
 
@@ -128,6 +131,7 @@ def _check(root: Path, options: argparse.Namespace) -> int:
         solution=options.solution,
         watched=True,
         case_limit=verb.seconds_a_case(options),
+        only=options.only,
     )
 
 
