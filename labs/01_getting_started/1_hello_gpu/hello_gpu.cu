@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // 01.1 hello_gpu: a first kernel. Every thread of it prints a line.
-// Edit:  this file, from TODO(1) to TODO(3). hello_gpu.hpp says what is asked for.
+// Edit:  this file, from TODO(1) to TODO(3). hello_gpu.hpp has the contract.
 // Run:   scripts/lab run 01.1 -- --blocks 3 --threads 4
 // Test:  scripts/lab test 01.1
 // Hints: scripts/lab hint 01.1                  Chapter: docs/01_getting_started.md
@@ -21,7 +21,7 @@ namespace lab::hello_gpu {
 namespace {
 
 // This function runs on the device, once for each thread of the launch. All threads run the same
-// code; what tells them apart are the built-in variables blockIdx and threadIdx.
+// code; the built-in variables blockIdx and threadIdx tell them apart.
 __global__ void hello() {
   // TODO(1): print the line "Hello from block …, thread …" with this thread's own two numbers.
 }
@@ -38,8 +38,8 @@ void greet(unsigned blocks, unsigned threads) {
   // TODO(2): launch the kernel hello with that many blocks of that many threads.
   throw not_written("the kernel with its launch", 1);  // 1, 2 and 3 belong together
 
-  // TODO(3): has CUDA accepted the launch? A launch returns nothing, so ask for the last error.
-  //          Then wait: the host goes on while the kernel runs, and this function has promised that
+  // TODO(3): has CUDA accepted the launch? A launch returns nothing, so query the last error.
+  //          Then wait: the host continues while the kernel runs, and this function promises that
   //          all lines are printed when it returns.
 }
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // 01.2 add_numbers: two numbers go to the device, one comes back.
-// Edit:  this file, from TODO(1) to TODO(4). add_numbers.hpp says what is asked for.
+// Edit:  this file, from TODO(1) to TODO(4). add_numbers.hpp has the contract.
 // Run:   scripts/lab run 01.2 -- --step by_hand --a 2 --b 7     (then --step owner)
 // Test:  scripts/lab test 01.2
 // Hints: scripts/lab hint 01.2                  Chapter: docs/01_getting_started.md
@@ -25,7 +25,7 @@ __global__ void add_two(const int* numbers, int* sum) {
   //          an int must not overflow, and an unsigned wraps around: add as unsigned.
 }
 
-// --- by_hand: each error is looked at, and what has been allocated so far is freed ---------------
+// --- by_hand: each error is checked, and what has been allocated so far is freed -----------------
 
 int add_by_hand(int a, int b, unsigned threads) {
   const int numbers[] = {a, b};   // this is memory of the host,
@@ -45,19 +45,19 @@ int add_by_hand(int a, int b, unsigned threads) {
   //          has been allocated is freed before the exception leaves this function.
   throw not_written("step by_hand", 1);  // 1, 2 and 3 are this step
 
-  // TODO(3): launch add_two in one block, and ask whether CUDA has accepted it. Copy the sum back
+  // TODO(3): launch add_two in one block, and check that CUDA has accepted it. Copy the sum back
   //          (cudaMemcpy waits for the kernel), free both (even if the first cudaFree fails), and
   //          return the sum.
 }
 
-// --- owner: the same, and the destructors free ---------------------------------------------------
+// --- owner: the same, but destructors free the memory --------------------------------------------
 
 int add_with_owners(int a, int b, unsigned threads) {
   const int numbers[] = {a, b};
   // TODO(4): lab::device_buffer<int> owns device memory. Constructed from a span of host values it
   //          holds a copy of them; constructed from a number, that many elements. data() is the
   //          pointer for the kernel, and to_vector() copies its elements back. It throws by itself.
-  //          The launch is still yours to check.
+  //          You still have to check the launch.
   throw not_written("step owner", 4);
 }
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // 01.2 add_numbers: two numbers go to the device, one comes back.
-// Edit:  this file, from TODO(1) to TODO(4). add_numbers.hpp says what is asked for.
+// Edit:  this file, from TODO(1) to TODO(4). add_numbers.hpp has the contract.
 // Run:   scripts/lab run 01.2 -- --step by_hand --a 2 --b 7     (then --step owner)
 // Test:  scripts/lab test 01.2
 // Hints: scripts/lab hint 01.2                  Chapter: docs/01_getting_started.md
@@ -29,7 +29,7 @@ __global__ void add_two(const int* numbers, int* sum) {
   // END SOLUTION
 }
 
-// --- by_hand: each error is looked at, and what has been allocated so far is freed ---------------
+// --- by_hand: each error is checked, and what has been allocated so far is freed -----------------
 
 int add_by_hand(int a, int b, unsigned threads) {
   const int numbers[] = {a, b};   // this is memory of the host,
@@ -52,13 +52,13 @@ int add_by_hand(int a, int b, unsigned threads) {
   const cudaError_t copy_there =
       cudaMemcpy(device_numbers, numbers, sizeof numbers, cudaMemcpyHostToDevice);
   if (copy_there != cudaSuccess) {
-    (void)cudaFree(device_sum);      // in vain where the device is lost, but harmless
+    (void)cudaFree(device_sum);      // fails if the device is lost, which does no harm
     (void)cudaFree(device_numbers);  // the same
     CUDA_CHECK(copy_there);
   }
   // END SOLUTION
 
-  // TODO(3): launch add_two in one block, and ask whether CUDA has accepted it. Copy the sum back
+  // TODO(3): launch add_two in one block, and check that CUDA has accepted it. Copy the sum back
   //          (cudaMemcpy waits for the kernel), free both (even if the first cudaFree fails), and
   //          return the sum.
   // BEGIN SOLUTION
@@ -73,7 +73,7 @@ int add_by_hand(int a, int b, unsigned threads) {
   int sum = 0;
   const cudaError_t copy_back = cudaMemcpy(&sum, device_sum, sizeof sum, cudaMemcpyDeviceToHost);
   if (copy_back != cudaSuccess) {
-    (void)cudaFree(device_sum);      // in vain where the device is lost, but harmless
+    (void)cudaFree(device_sum);      // fails if the device is lost, which does no harm
     (void)cudaFree(device_numbers);  // the same
     CUDA_CHECK(copy_back);
   }
@@ -86,14 +86,14 @@ int add_by_hand(int a, int b, unsigned threads) {
   // END SOLUTION
 }
 
-// --- owner: the same, and the destructors free ---------------------------------------------------
+// --- owner: the same, but destructors free the memory --------------------------------------------
 
 int add_with_owners(int a, int b, unsigned threads) {
   const int numbers[] = {a, b};
   // TODO(4): lab::device_buffer<int> owns device memory. Constructed from a span of host values it
   //          holds a copy of them; constructed from a number, that many elements. data() is the
   //          pointer for the kernel, and to_vector() copies its elements back. It throws by itself.
-  //          The launch is still yours to check.
+  //          You still have to check the launch.
   // BEGIN SOLUTION
   // STUB: throw not_written("step owner", 4);
   const device_buffer<int> device_numbers{std::span<const int>(numbers)};

@@ -27,10 +27,10 @@ int count_devices() {
   // END SOLUTION
 }
 
-/// Throws invalid_input unless there is a device of this number.
+/// Throws invalid_input unless there is a device with this number.
 void require_device(int device) {
   const int count = count_devices();
-  // TODO(1): … and refuse a number that is not there, before CUDA is asked about it.
+  // TODO(1): … and reject a number that no device has, before CUDA is asked about it.
   // BEGIN SOLUTION
   // STUB: throw not_written("refusing a device that is not there", 1);
   if (device < 0 || device >= count)
@@ -84,14 +84,14 @@ void add_properties(int device, report& out) {
   // END SOLUTION
 }
 
-/// One call answers one question, always with an int. It is much quicker where only one is asked.
+/// One call returns one attribute, always as an int. It is much faster if you need only one.
 int attribute(cudaDeviceAttr attr, int device) {
   int value = 0;
   CUDA_CHECK(cudaDeviceGetAttribute(&value, attr, device));
   return value;
 }
 
-/// What is not in the struct any more since CUDA 13.
+/// What CUDA 13 has removed from the struct.
 void add_attributes(int device, report& out) {
   // TODO(3): both clocks, the time limit of kernels and the compute mode.
   // BEGIN SOLUTION
@@ -131,7 +131,7 @@ report query(int device) {
 
 std::vector<report> query_all() {
   const int count = count_devices();
-  // TODO(5): a report of each device. No device has to become the current one for that.
+  // TODO(5): a report of each device. You need not make any of them the current device for that.
   // BEGIN SOLUTION
   // STUB: throw not_written("the list of all reports", 5);
   std::vector<report> all;

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // 01.5 error_handling: no error goes unseen, and not every error is the end.
-// Edit:  this file, from TODO(1) to TODO(5). error_handling.hpp says what is asked for.
+// Edit:  this file, from TODO(1) to TODO(5). error_handling.hpp has the contract.
 // Run:   scripts/lab run 01.5 -- --threads 4000     (and with --sticky)
 // Test:  scripts/lab test 01.5
 // Hints: scripts/lab hint 01.5                  Chapter: docs/01_getting_started.md
@@ -20,12 +20,12 @@
 namespace lab::error_handling {
 namespace {
 
-// --- a macro of your own: nothing of CUDA_CHECK may be used for it -------------------------------
+// --- a macro of your own: do not use any part of CUDA_CHECK for it -------------------------------
 
 /// Throws failed_call unless `status` is cudaSuccess.
 void check_status(cudaError_t status, const char* call, const char* file, int line) {
-  // TODO(1): cudaGetErrorName and cudaGetErrorString have the words. The runtime has noted the
-  //          error as well, for cudaGetLastError(). Invariant: no error is reported twice.
+  // TODO(1): cudaGetErrorName and cudaGetErrorString have the text. The runtime keeps the error
+  //          as well, for cudaGetLastError(). Invariant: no error is reported twice.
   // BEGIN SOLUTION
   // STUB: throw not_written("check_status", 1);
   if (status == cudaSuccess) return;
@@ -34,7 +34,7 @@ void check_status(cudaError_t status, const char* call, const char* file, int li
   // END SOLUTION
 }
 
-// TODO(2): a function cannot see how its argument was written, or where; a macro can. Hand over the
+// TODO(2): a function cannot see how its argument was written, or where; a macro can. Pass on the
 //          call, its text, the file and the line. The call is made once.
 // BEGIN SOLUTION
 // STUB: #define CHECK(...) check_status((__VA_ARGS__), "?", "?", 0)
@@ -48,13 +48,13 @@ __global__ void write_number(unsigned* to) { *to = 1; }
 /// Whatever is wrong here, CHECK throws.
 void make(mistake kind) {
   int number = 0;         // on the host
-  int* memory = nullptr;  // to be memory of the device
+  int* memory = nullptr;  // for device memory
   switch (kind) {
     case mistake::invalid_value:
       CHECK(cudaMalloc(static_cast<int**>(nullptr), sizeof(int)));
       break;
-    // TODO(3): the other mistakes, each with CHECK around the call that tells. A launch tells
-    //          nothing: ask. The last one happens after the launch: wait, and CHECK that.
+    // TODO(3): the other mistakes, each with CHECK around the call that reports it. A launch
+    //          reports nothing: query the error. The last mistake happens later: CHECK the wait.
     // BEGIN SOLUTION
     // STUB: default:
     // STUB:   throw not_written("this mistake", 3);
@@ -96,7 +96,7 @@ bool is_lost() {
 
 namespace {
 
-/// Each thread writes its own number in the grid, if there is a place for it.
+/// Each thread writes its own index in the grid, if there is an element for it.
 __global__ void write_numbers(unsigned* values, std::size_t n) {
   const std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
   if (i < n) values[i] = static_cast<unsigned>(i);
@@ -115,7 +115,7 @@ numbering number(std::size_t n, unsigned threads) {
   device_buffer<unsigned> values(n);
 
   // TODO(5): this is finished, and it is wrong. Run it with --threads 1000, then with 4000. What
-  //          does the program say, and what does CUDA? Repair it: no launch goes unchecked. If CUDA
+  //          does the program say, and what does CUDA? Fix it: no launch goes unchecked. If CUDA
   //          refuses the configuration, keep what it said in out.refused and try half as many
   //          threads. Every other error belongs to the caller.
   // BEGIN SOLUTION
