@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// 02.1 event_timing: how long does a kernel run, if its launch does not wait for it?
-// Edit:  this file, from TODO(1) to TODO(6). event_timing.hpp says what is asked for.
+// 02.1 event_timing: how long does a kernel run, given that its launch does not wait for it?
+// Edit:  this file, from TODO(1) to TODO(6). event_timing.hpp has the contract.
 // Run:   scripts/lab run 02.1
 // Test:  scripts/lab test 02.1
 // Hints: scripts/lab hint 02.1                     Chapter: docs/02_measuring.md
@@ -26,8 +26,8 @@ class event {
     // END SOLUTION
   }
   ~event() {
-    // TODO(1): destroy it. A destructor runs however a function is left, after an exception too, so
-    //          it must not throw itself: CUDA_CHECK_NOTHROW.
+    // TODO(1): destroy it. A destructor also runs when an exception leaves a function, so it must
+    //          not throw itself: CUDA_CHECK_NOTHROW.
     // BEGIN SOLUTION
     CUDA_CHECK_NOTHROW(cudaEventDestroy(event_));
     // END SOLUTION
@@ -36,8 +36,8 @@ class event {
   event& operator=(const event&) = delete;
 
   void record() {
-    // TODO(2): record event_, behind everything that the device has been given so far. The device
-    //          notes the time when it gets there; the host goes on at once.
+    // TODO(2): record event_, after everything that has been submitted to the device so far. The
+    //          device records the time when it gets there; the host continues immediately.
     // BEGIN SOLUTION
     // STUB: throw not_written("recording an event", 2);
     CUDA_CHECK(cudaEventRecord(event_));
@@ -53,7 +53,7 @@ class event {
 // --- the time between two events -----------------------------------------------------------------
 
 float milliseconds_between(const event& start, const event& stop) {
-  // TODO(3): wait until the device has reached the *later* mark, then ask for the time between.
+  // TODO(3): wait until the device has reached the *later* event, then query the time between.
   // BEGIN SOLUTION
   // STUB: throw not_written("the time between two events", 3);
   float milliseconds = 0;
@@ -63,11 +63,11 @@ float milliseconds_between(const event& start, const event& stop) {
   // END SOLUTION
 }
 
-/// Asks without waiting. True if CUDA answers that it does not know yet.
+/// Queries without waiting. True if CUDA answers that it does not know yet.
 bool is_too_early(const event& start, const event& stop) {
-  // TODO(4): ask for the time between, but do not wait first. cudaErrorNotReady is an answer here
-  //          and no failure. Invariant: it is not left behind for the next cudaGetLastError(),
-  //          which would take it for that of a launch. Any other error is a failure.
+  // TODO(4): query the time between, but do not wait first. cudaErrorNotReady is an answer here,
+  //          not a failure. Invariant: the next cudaGetLastError() does not return it, because
+  //          that would blame a launch for it. Any other error is a failure.
   // BEGIN SOLUTION
   // STUB: throw not_written("asking too early", 4);
   float unknown = 0;
@@ -89,10 +89,10 @@ times measure(long long first_cycles, long long second_cycles, unsigned threads)
   device_buffer<long long> counted(2);  // one number for each kernel
   event before, between, after;
   const host_timer host;  // the host's clock, from here on
-  // TODO(5): hand five things to the device, in this order: a mark, the first kernel, a mark, the
-  //          second kernel, a mark. Both are let_pass(cycles, pointer) in one block of `threads`
-  //          threads; each stores the cycles that it has counted at its own place of `counted`.
-  //          Ask after each launch whether CUDA has accepted it.
+  // TODO(5): submit five operations, in this order: an event, the first kernel, an event, the
+  //          second kernel, an event. Both kernels are let_pass(cycles, pointer) in one block of
+  //          `threads` threads; each stores the cycles that it has counted in its own element of
+  //          `counted`. After each launch, check whether CUDA has accepted it.
   // BEGIN SOLUTION
   // STUB: before.record();
   // STUB: throw not_written("three marks around two kernels", 5);
@@ -106,9 +106,9 @@ times measure(long long first_cycles, long long second_cycles, unsigned threads)
   // END SOLUTION
 
   // TODO(6): fill in a `times` and return it; host.milliseconds() is the host's time so far. Before
-  //          anything waits: launched_ms, then the early question, from the first mark to the last,
-  //          and asked_ms. both_ms waits for the last mark: read waited_ms right after it. At the
-  //          end the times of each kernel, and the cycles that it counted.
+  //          anything waits: launched_ms, then the early query, from the first event to the last,
+  //          and asked_ms. both_ms waits for the last event: read waited_ms right after it. Finally
+  //          the times of each kernel, and the cycles that it counted.
   // BEGIN SOLUTION
   // STUB: throw not_written("the times", 6);
   times t;

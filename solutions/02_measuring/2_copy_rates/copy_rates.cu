@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// 02.2 copy_rates: how fast is the way to the device, and why does the host's memory matter?
-// Edit:  this file, from TODO(1) to TODO(4). copy_rates.hpp says what is asked for.
+// 02.2 copy_rates: how fast are copies to the device, and why does the host's memory matter?
+// Edit:  this file, from TODO(1) to TODO(4). copy_rates.hpp has the contract.
 // Run:   scripts/lab run 02.2
 // Test:  scripts/lab test 02.2
 // Hints: scripts/lab hint 02.2                     Chapter: docs/02_measuring.md
@@ -30,7 +30,7 @@ class pinned_bytes {
   }
   ~pinned_bytes() {
     if (data_ == nullptr) return;
-    // TODO(1): give it back. It did not come from malloc, nor from cudaMalloc. (CUDA_CHECK_NOTHROW)
+    // TODO(1): free it. It came neither from malloc nor from cudaMalloc. (CUDA_CHECK_NOTHROW)
     // BEGIN SOLUTION
     CUDA_CHECK_NOTHROW(cudaFreeHost(data_));
     // END SOLUTION
@@ -53,8 +53,8 @@ float time_copies(direction dir, std::span<std::uint8_t> host, std::uint8_t* dev
   event_timer timer;
   timer.start();
   for (unsigned i = 0; i < copies; ++i) {
-    // TODO(2): one copy, and nothing else, for it is being timed. Destination first, then source,
-    //          bytes, and from where to where.
+    // TODO(2): one copy, and nothing else, because it is being timed. Destination first, then
+    //          source, bytes, and direction.
     // BEGIN SOLUTION
     // STUB: throw not_written("the copies", 2);
     if (dir == direction::to_device)
@@ -81,7 +81,7 @@ result copy(memory host_memory, direction dir, std::span<const std::uint8_t> byt
 // --- from a time to a rate -----------------------------------------------------------------------
 
 double gigabytes_per_second(std::size_t bytes, double milliseconds) {
-  // TODO(4): 10^9 bytes are a gigabyte, 1000 ms a second. Without time there is no rate: 0.
+  // TODO(4): 10^9 bytes are a gigabyte, 1000 ms a second. If the time is 0, so is the rate.
   // BEGIN SOLUTION
   // STUB: throw not_written("the rate", 4);
   if (milliseconds <= 0) return 0;

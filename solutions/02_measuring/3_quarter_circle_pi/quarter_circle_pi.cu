@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // 02.3 quarter_circle_pi: sixteen thousand threads add up the area of a quarter circle.
-// Edit:  this file, from TODO(1) to TODO(4). quarter_circle_pi.hpp says what is asked for.
+// Edit:  this file, from TODO(1) to TODO(4). quarter_circle_pi.hpp has the contract.
 // Run:   scripts/lab run 02.3
 // Test:  scripts/lab test 02.3
 // Hints: scripts/lab hint 02.3                     Chapter: docs/02_measuring.md
@@ -28,7 +28,7 @@ namespace {
 template <class Number>
 __device__ Number height(std::size_t i, std::size_t n) {
   // TODO(1): x is the strip's middle, then sqrt(1 - x * x). Everything in Number: a 0.5 without
-  //          an f is a double, and makes a calculation of floats one of doubles. Number(0.5) is
+  //          an f is a double, and turns a float calculation into a double one. Number(0.5) is
   //          right for both.
   // BEGIN SOLUTION
   // STUB: return static_cast<Number>(i + n);
@@ -39,14 +39,14 @@ __device__ Number height(std::size_t i, std::size_t n) {
 
 template <class Number>
 __global__ void sum_heights(Number* partial, std::size_t n) {
-  // A number for each thread of the grid: the threads of all blocks before this one come first.
+  // The thread's index in the grid: the threads of all blocks before this one come first.
   const std::size_t thread = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
   const std::size_t threads = std::size_t{gridDim.x} * blockDim.x;
 
-  // TODO(2): deal out the n strips, neighbours to the same thread: each gets n / threads of them,
+  // TODO(2): distribute the n strips, neighbours to the same thread: each gets n / threads of them,
   //          and the first n % threads threads one more. Add up the heights of this thread's
-  //          strips, and store the sum in its own place. Invariants: every strip belongs to exactly
-  //          one thread; every thread stores a sum, also one without strips.
+  //          strips, and store the sum in its own element. Invariants: every strip belongs to
+  //          exactly one thread; every thread stores a sum, even one without strips.
   // BEGIN SOLUTION
   const std::size_t each = n / threads;
   const std::size_t more = n % threads;  // so many threads have one strip more
