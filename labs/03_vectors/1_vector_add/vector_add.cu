@@ -17,7 +17,7 @@ namespace {
 
 constexpr unsigned kThreads = 256;  // a block of ceil_division and of the steps after it
 
-// --- cpu: the loop that the kernels take apart; and the copies that all of them need -------------
+// --- cpu: the loop that the kernels parallelize, and the copies that all of them need ------------
 
 void add_on_cpu(std::span<const float> a, std::span<const float> b, std::span<float> sum) {
   // TODO(1): add the vectors, element by element.
@@ -25,20 +25,20 @@ void add_on_cpu(std::span<const float> a, std::span<const float> b, std::span<fl
 }
 
 void copy_to_device(std::span<const float> from, float* to) {
-  // TODO(2): cudaMemcpy all of `from` to the device memory at `to`. It counts bytes, and it has
-  //          to be told the direction. Check what it returns.
+  // TODO(2): cudaMemcpy all of `from` to the device memory at `to`. It counts bytes, and you
+  //          must tell it the direction. Check what it returns.
   throw not_written("copying to the device", 2);
 }
 
 void copy_to_host(const float* from, std::span<float> to) {
-  // TODO(2): … and the way back: fill all of `to` from the device memory at `from`.
+  // TODO(2): … and back: fill all of `to` from the device memory at `from`.
   throw not_written("copying to the host", 2);
 }
 
-// --- one_thread_per_block: the loop is gone, the block's number is the index ---------------------
+// --- one_thread_per_block: the loop is gone, the block's index is the element's index ------------
 
 __global__ void one_thread_per_block(const float* a, const float* b, float* sum, std::size_t n) {
-  // TODO(3): this block adds the element that has its number. Nothing at or past n is touched.
+  // TODO(3): this block adds the element with its index. Nothing at or past n is accessed.
 }
 
 void launch_one_thread_per_block(const float* a, const float* b, float* sum, std::size_t n) {
@@ -50,25 +50,25 @@ void launch_one_thread_per_block(const float* a, const float* b, float* sum, std
 // --- one_block: the same with threads, which are cheaper and can work together -------------------
 
 __global__ void one_block(const float* a, const float* b, float* sum, std::size_t n) {
-  // TODO(4): this thread adds the element that has its number in the block.
+  // TODO(4): this thread adds the element with its index in the block.
 }
 
 void launch_one_block(const float* a, const float* b, float* sum, std::size_t n) {
-  // TODO(4): launch one block of n threads, and refuse an n above the largest block, which is not
-  //          much: cudaDevAttrMaxThreadsPerBlock.
+  // TODO(4): launch one block of n threads, and reject an n above the largest block size, which is
+  //          small: cudaDevAttrMaxThreadsPerBlock.
   throw not_written("step one_block", 4);
 }
 
 // --- ceil_division: blocks and threads together --------------------------------------------------
-// Requires ceil(n / 256) <= the largest grid, and now the guard: the last block may overhang.
+// Requires ceil(n / 256) <= the largest grid, and a guard: the last block may extend beyond n.
 
 __global__ void ceil_division(const float* a, const float* b, float* sum, std::size_t n) {
   // TODO(5): number the threads of the whole grid 0, 1, 2, … without gaps; each adds the element
-  //          that has its number. The last block may reach beyond n: those threads do nothing.
+  //          with its index. The last block may extend beyond n: its surplus threads do nothing.
 }
 
 void launch_ceil_division(const float* a, const float* b, float* sum, std::size_t n) {
-  // TODO(5): launch blocks of kThreads threads: enough for n elements, and not one block more.
+  // TODO(5): launch blocks of kThreads threads: enough for n elements, and no more than that.
   throw not_written("step ceil_division", 5);
 }
 
@@ -76,29 +76,29 @@ void launch_ceil_division(const float* a, const float* b, float* sum, std::size_
 
 __global__ void grid_stride(const float* a, const float* b, float* sum, std::size_t n) {
   // TODO(6): a thread starts at its index in the grid and advances by the number of threads in the
-  //          grid. Every element is added by exactly one thread, in whatever grid.
+  //          grid. Exactly one thread adds each element, whatever the grid is.
 }
 
 void launch_grid_stride(const float* a, const float* b, float* sum, std::size_t n) {
   // TODO(6): launch as many blocks of kThreads threads as the device runs at once (but no more than
-  //          there is work for): its cudaDevAttrMultiProcessorCount times what
-  //          cudaOccupancyMaxActiveBlocksPerMultiprocessor says of this kernel.
+  //          n elements need): its cudaDevAttrMultiProcessorCount times what
+  //          cudaOccupancyMaxActiveBlocksPerMultiprocessor returns for this kernel.
   throw not_written("step grid_stride", 6);
 }
 
-// --- vectorized: a thread has four neighbours, and moves them all at once ------------------------
+// --- vectorized: a thread has four neighbouring elements, and moves them all at once -------------
 // Requires arrays that begin at multiples of 16 bytes; cudaMalloc's begin at multiples of 256.
 
 constexpr unsigned kVectorWidth = 4;  // floats in a float4
 
 __global__ void vectorized(const float* a, const float* b, float* sum, std::size_t n) {
   // TODO(7, bonus): thread t of the grid has the elements 4t to 4t + 3: it loads them as one float4
-  //          of a and one of b, and stores one. If n is no multiple of 4, one thread has fewer,
-  //          and adds those one by one. Nothing at or after n is touched.
+  //          of a and one of b, and stores one. If n is not a multiple of 4, one thread has
+  //          fewer, and adds those one by one. Nothing at or after n is accessed.
 }
 
 void launch_vectorized(const float* a, const float* b, float* sum, std::size_t n) {
-  // TODO(7, bonus): as launch_ceil_division(). How many elements does a block have now?
+  // TODO(7, bonus): like launch_ceil_division(). How many elements does a block have now?
   throw not_written("step vectorized", 7);
 }
 

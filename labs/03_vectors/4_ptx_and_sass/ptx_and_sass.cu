@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// 03.4 ptx_and_sass: reading what the compiler has made of a kernel.
-// Edit:  this file, from TODO(1) to TODO(5): answers, no kernels. ptx_and_sass.hpp says what is
-//        asked for, listings.hpp is what to read; the program shows it, too.
+// 03.4 ptx_and_sass: reading the code that the compiler generates for a kernel.
+// Edit:  this file, from TODO(1) to TODO(5): answers, no kernels. ptx_and_sass.hpp has
+//        the contract, listings.hpp what you read; the program shows it, too.
 // Run:   scripts/lab run 03.4 -- --show ptx_add
 // Test:  scripts/lab test 03.4
 // Hints: scripts/lab hint 03.4                     Chapter: docs/03_vectors.md
@@ -17,8 +17,8 @@ namespace lab::ptx_and_sass {
 // --- what you have read --------------------------------------------------------------------------
 
 counts add_in_ptx() {
-  // TODO(1): count in the PTX of ptx_add. A load from a kernel's parameters is no load from global
-  //          memory, and an addition of addresses is no addition of floats.
+  // TODO(1): count in the PTX of ptx_add. A load of a kernel parameter is not a load from global
+  //          memory, and an addition of addresses is not an addition of floats.
   throw not_written("ptx_add in PTX", 1);
 }
 
@@ -28,18 +28,18 @@ counts saxpy_in_ptx() {
 }
 
 roles roles_in_add() {
-  // TODO(3): who is who in the PTX of ptx_add: i, the answer to `i < n`, the address of sum[i], and
-  //          the number of bytes from an element to the next.
+  // TODO(3): find in the PTX of ptx_add: i, the result of `i < n`, the address of sum[i], and the
+  //          number of bytes from one element to the next.
   throw not_written("the roles of the registers", 3);
 }
 
 counts add_in_sass() {
-  // TODO(4): ptx_add again, in SASS. The names are other ones: LDG, STG, FADD, FFMA.
+  // TODO(4): ptx_add again, in SASS. The names are different: LDG, STG, FADD, FFMA.
   throw not_written("ptx_add in SASS", 4);
 }
 
 counts saxpy_in_sass() {
-  // TODO(5): ptx_saxpy in SASS. IMAD multiplies and adds, too. What?
+  // TODO(5): ptx_saxpy in SASS. IMAD multiplies and adds, too. Which values?
   throw not_written("ptx_saxpy in SASS", 5);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// 03.2 math_functions: three ways to compute a sine, and what each of them costs in digits.
+// 03.2 math_functions: three ways to compute a sine, and how many digits each of them loses.
 // Edit:  this nearly empty file: TODO(1) to TODO(3). math_functions.hpp: the contract.
 // Run:   scripts/lab run 03.2 -- --function sin --plot errors.svg
 // Test:  scripts/lab test 03.2
@@ -14,12 +14,12 @@
 namespace lab::math_functions {
 namespace {
 
-// TODO(1): three functions for the device, one for each precision, with the function f of x.
+// TODO(1): three device functions, one for each precision, that return the function f of x.
 //          Nothing in the float versions may be a double: neither a function nor a constant. All
-//          threads take the same way through a switch, so it costs next to nothing. The power takes
-//          kExponent.
+//          threads take the same path through a switch, so it costs next to nothing. The exponent
+//          of the power is kExponent.
 // BEGIN SOLUTION
-// All threads take the same way through these switches, so they cost next to nothing.
+// All threads take the same path through these switches, so they cost next to nothing.
 
 __device__ float intrinsic(function f, float x) {
   switch (f) {
@@ -74,7 +74,7 @@ __device__ double full(function f, double x) {
 //          number<p>: a grid-stride loop, as in 03.1. Invariant: numbers beyond 2^32 still have the
 //          right degrees. evaluate() below launches it.
 // BEGIN SOLUTION
-/// Element k of `values` becomes f(x(first + k)). Any grid is right.
+/// Sets element k of `values` to f(x(first + k)). Works with any grid.
 template <precision p>
 __global__ void fill(function f, std::size_t first, number<p>* values, std::size_t n) {
   const std::size_t stride = std::size_t{gridDim.x} * blockDim.x;
@@ -95,9 +95,9 @@ __global__ void fill(function f, std::size_t first, number<p>* values, std::size
 }  // namespace
 
 result evaluate(function f, precision p, std::size_t first, std::size_t n) {
-  // TODO(2): host_part_of_evaluate() of given.hpp checks, allocates and copies, and calls a lambda
-  //          of yours, (auto each, unsigned blocks, auto* values), for the launch; each.value is
-  //          the precision.
+  // TODO(2): host_part_of_evaluate() of given.hpp checks, allocates and copies, and calls your
+  //          lambda (auto each, unsigned blocks, auto* values) for the launch; each.value is the
+  //          precision.
   // BEGIN SOLUTION
   // STUB: throw not_written("evaluate", 1);
   return host_part_of_evaluate(p, first, n, [&](auto each, unsigned blocks, auto* values) {
@@ -107,9 +107,9 @@ result evaluate(function f, precision p, std::size_t first, std::size_t n) {
 }
 
 errors measure(std::span<const double> values, std::span<const long double> exact) {
-  // TODO(3): on the host: refuse what the contract refuses. The mean of the absolute errors, the
-  //          largest, and where that is. A NaN is neither larger nor smaller than anything, so it
-  //          slips through `>`. The contract says what becomes of it.
+  // TODO(3): on the host: reject what the contract rejects. The mean of the absolute errors, the
+  //          largest, and where that is. A NaN is neither larger nor smaller than anything, so `>`
+  //          does not notice it. The contract says how to count it.
   // BEGIN SOLUTION
   // STUB: throw not_written("measure", 3);
   refuse_if(values.size() != exact.size(), "math_functions: ", values.size(),

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// 03.3 gram_schmidt: an algorithm of several kernels, and where the host has to step in.
-// Edit:  this file, from TODO(1) to TODO(6). gram_schmidt.hpp says what is asked for.
+// 03.3 gram_schmidt: an algorithm of several kernels, and the work of the host between them.
+// Edit:  this file, from TODO(1) to TODO(6). gram_schmidt.hpp has the contract.
 // Run:   scripts/lab run 03.3 -- --step classical     (then --step modified)
 // Test:  scripts/lab test 03.3
 // Hints: scripts/lab hint 03.3                        Chapter: docs/03_vectors.md
@@ -16,15 +16,15 @@ namespace {
 
 constexpr unsigned kThreads = 256;
 
-// Vectors lie one after the other: component i of vector k of `rows` is rows[k * length + i].
+// Vectors are stored one after the other: component i of vector k is rows[k * length + i].
 
 // --- both steps: dot products --------------------------------------------------------------------
 
-/// Block k works on (rows_k, v). Each of its threads adds up some of the products, and stores its
-/// sum: partial[k * blockDim.x + threadIdx.x].
+/// Block k computes (rows_k, v). Each of its threads adds up some of the products, and stores its
+/// sum in partial[k * blockDim.x + threadIdx.x].
 __global__ void dots(const float* rows, const float* v, float* partial, std::size_t length) {
   // TODO(1): the block's threads take turns: thread t has the components t, t + blockDim.x, …
-  //          Invariant: every thread stores, also one that has no component at all.
+  //          Invariant: every thread stores a sum, even one that has no component at all.
   // BEGIN SOLUTION
   const float* row = rows + std::size_t{blockIdx.x} * length;
   float sum = 0;
@@ -33,13 +33,13 @@ __global__ void dots(const float* rows, const float* v, float* partial, std::siz
   // END SOLUTION
 }
 
-/// (rows_0, v), … (rows_(count-1), v), on the host. `partial` has kThreads places for each.
+/// (rows_0, v), … (rows_(count-1), v), on the host. `partial` has kThreads elements for each.
 std::vector<double> dot_products(const float* rows, std::size_t count, const float* v,
                                  std::size_t length, device_buffer<float>& partial) {
   std::vector<double> result(count);
   if (count == 0) return result;  // a grid of no blocks would be an error
   // TODO(2): launch a block for each of the rows, fetch its partial sums (cudaMemcpy: `partial` may
-  //          be longer than what was written), and add them up in double.
+  //          be longer than the part that was written), and add them up in double.
   // BEGIN SOLUTION
   // STUB: throw not_written("the dot products", 1);  // 1 and 2 are the dot products
   dots<<<static_cast<unsigned>(count), kThreads>>>(rows, v, partial.data(), length);
@@ -53,17 +53,17 @@ std::vector<double> dot_products(const float* rows, std::size_t count, const flo
   // END SOLUTION
 }
 
-// --- given: what the host keeps an eye on --------------------------------------------------------
+// --- given: what the host keeps track of ---------------------------------------------------------
 
 struct workspace {
   device_buffer<float> b, partial, coefficients;
-  std::vector<double> squares;  // (b_k, b_k) of the vectors that are done
+  std::vector<double> squares;  // (b_k, b_k) of the finished vectors
   std::span<const float> a;
   std::size_t count, length;
 
   float* vector(std::size_t k) { return b.data() + k * length; }
 
-  /// To be called when b_k is done: adds (b_k, b_k) to `squares`. Throws invalid_input if next to
+  /// Call it when b_k is finished: appends (b_k, b_k) to `squares`. Throws invalid_input if almost
   /// nothing is left of a_k.
   void finish(std::size_t k) {
     squares.push_back(dot_products(vector(k), 1, vector(k), length, partial)[0]);
@@ -76,7 +76,7 @@ struct workspace {
               " without its projections on those before it");
   }
 
-  /// Takes coefficients to the device, into `coefficients`.
+  /// Copies coefficients to the device, into `coefficients`.
   void upload(const std::vector<float>& values) {
     CUDA_CHECK(cudaMemcpy(coefficients.data(), values.data(), values.size() * sizeof(float),
                           cudaMemcpyHostToDevice));
@@ -88,7 +88,7 @@ struct workspace {
 /// v -= c_0 * rows_0 + … + c_(count-1) * rows_(count-1)
 __global__ void subtract_all_from_one(float* v, const float* rows, const float* c,
                                       std::size_t count, std::size_t length) {
-  // TODO(3): one thread for each component of v, which goes through all the rows. It reads and
+  // TODO(3): one thread for each component of v, which loops over all the rows. It reads and
   //          writes its component of v once.
   // BEGIN SOLUTION
   const std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
@@ -101,8 +101,8 @@ __global__ void subtract_all_from_one(float* v, const float* rows, const float* 
 }
 
 void classical(workspace& w) {
-  // TODO(4): for each vector: the dot products with all b that are done, from the vector as it was
-  //          given; the coefficients (a_i, b_k) / (b_k, b_k); upload() them; subtract; finish().
+  // TODO(4): for each vector: the dot products of the original vector with all finished b;
+  //          the coefficients (a_i, b_k) / (b_k, b_k); upload() them; subtract; finish().
   // BEGIN SOLUTION
   // STUB: throw not_written("step classical", 3);  // 3 and 4 are this step
   const auto blocks = static_cast<unsigned>((w.length + kThreads - 1) / kThreads);
@@ -134,9 +134,9 @@ __global__ void subtract_one_from_all(float* rows, const float* v, const float* 
 }
 
 void modified(workspace& w) {
-  // TODO(6): for each vector, when its turn comes: finish() it, nothing will be subtracted from it
-  //          any more. Then take its share out of all the vectors after it, as they are by now.
-  //          After the last one there are none.
+  // TODO(6): for each vector, when its turn comes: finish() it, since nothing will be subtracted
+  //          from it any more. Then subtract its share from all the vectors after it, as they are
+  //          now. There are none after the last one.
   // BEGIN SOLUTION
   // STUB: throw not_written("step modified", 5);  // 5 and 6 are this step
   for (std::size_t k = 0; k < w.count; ++k) {
