@@ -18,13 +18,13 @@ constexpr int kTile = 16;  // a block of blocks_16x16 is kTile x kTile threads
 
 // --- what one pixel needs ------------------------------------------------------------------------
 
-// A complex number for kernels: what a kernel calls is marked __device__. __fmul_rn, __fadd_rn and
-// __fsub_rn are *, + and - that the compiler keeps apart. It may otherwise merge a * b + c into one
-// instruction with one rounding, and pixels at the edge of the set then count differently.
+// A complex number for kernels: functions that a kernel calls are marked __device__. __fmul_rn,
+// __fadd_rn and __fsub_rn are *, + and - that the compiler never fuses. It may otherwise fuse
+// a * b + c into one instruction with one rounding, which changes pixels at the edge of the set.
 struct complex {
   float re = 0, im = 0;
 
-  // TODO(1): the sum, the square and the squared distance from 0, as julia_set.hpp has them.
+  // TODO(1): the sum, the square and the squared distance from 0, as in julia_set.hpp.
   __device__ complex operator+(complex other) const {
     return *this;  // not yet
   }
@@ -39,7 +39,7 @@ struct complex {
 __device__ int iterations_of(const view& region, int x, int y) {
   const float2 start = start_of(region, x, y);
   complex z{start.x, start.y};
-  // TODO(2): z = z * z + c, max_iterations times at most; return how many of them z survived
+  // TODO(2): z = z * z + c, at most max_iterations times; return how many of them z survived
   //          before its magnitude2() exceeded kEscaped.
   return -1;
 }
@@ -48,21 +48,21 @@ __device__ int iterations_of(const view& region, int x, int y) {
 // Requires a picture no larger than a grid can be: in y, that is 65 535 blocks.
 
 __global__ void one_thread_per_block(view region, int* iterations) {
-  // TODO(3): this block's pixel is (blockIdx.x, blockIdx.y). Store its iterations_of() in its
-  //          place: row by row, [y * width + x].
+  // TODO(3): this block's pixel is (blockIdx.x, blockIdx.y). Store its iterations_of() at its
+  //          index: row by row, [y * width + x].
 }
 
 void launch_one_thread_per_block(const view& region, int* iterations) {
-  // TODO(3): launch it with a block for each pixel. require_fits(grid) throws if it is too large.
+  // TODO(3): launch it with one block per pixel. require_fits(grid) throws if it is too large.
   throw not_written("step one_thread_per_block", 1);  // 1, 2 and 3 are this step
 }
 
 // --- blocks_16x16: one block per tile of the picture ---------------------------------------------
-// Requires the guard: where width or height is not a multiple of 16, the last blocks overhang.
+// Requires a guard: if width or height is no multiple of 16, the last blocks extend beyond it.
 
 __global__ void blocks_16x16(view region, int* iterations) {
-  // TODO(4): the pixel of this thread of this block; x is the coordinate in which threads of a
-  //          warp are neighbours. Threads outside the picture do nothing.
+  // TODO(4): the pixel of this thread; neighbouring threads of a warp must have neighbouring x.
+  //          Threads outside the picture do nothing.
 }
 
 void launch_blocks_16x16(const view& region, int* iterations) {

@@ -15,11 +15,11 @@ namespace lab::ripple {
 namespace {
 
 // TODO(1): what a pixel needs. First, on the host and in double, the remainder of tick / 7 after
-//          whole turns of 2 pi: a float has some seven digits, and those after the point get fewer
-//          the longer the animation runs. Second, on the device and in float, the grey value with
-//          that phase. Whole numbers must not lose what is after the point.
+//          whole turns of 2 pi: a float has about seven digits, and the longer the animation runs,
+//          the fewer of them are after the point. Second, on the device and in float, the grey
+//          value with that phase. Integer arithmetic must not drop the fractions.
 
-// TODO(2): step blocks_16x16: a kernel that stores its pixel, a uchar4, in its place, and a
+// TODO(2): step blocks_16x16: a kernel that stores its pixel, a uchar4, at its index, and a
 //          function (int width, int height, int tick, uchar4* pixels) that launches it with enough
 //          tiles to cover the picture. Threads outside the picture do nothing.
 
@@ -35,8 +35,8 @@ result frame(step version, int width, int height, int tick) {
 }
 
 frame_callback animate(step version, int width, int height) {
-  // TODO(4): host_part_of_animate() of given.hpp checks, allocates once, times and copies: it takes
-  //          the step's function that launches.
+  // TODO(4): host_part_of_animate() of given.hpp checks, allocates once, times and copies. Pass it
+  //          the function that launches the step's kernel.
   if (version == step::blocks_16x16) throw not_written("step blocks_16x16", 1);
   throw not_written("step flat_256", 3);
 }

@@ -15,21 +15,21 @@ namespace lab::ripple {
 namespace {
 
 // TODO(1): what a pixel needs. First, on the host and in double, the remainder of tick / 7 after
-//          whole turns of 2 pi: a float has some seven digits, and those after the point get fewer
-//          the longer the animation runs. Second, on the device and in float, the grey value with
-//          that phase. Whole numbers must not lose what is after the point.
+//          whole turns of 2 pi: a float has about seven digits, and the longer the animation runs,
+//          the fewer of them are after the point. Second, on the device and in float, the grey
+//          value with that phase. Integer arithmetic must not drop the fractions.
 // BEGIN SOLUTION
 constexpr int kTile = 16;      // a block of blocks_16x16 is kTile x kTile threads
 constexpr int kThreads = 256;  // a block of flat_256 is as large, but all in one row
 
-// Pixels in device memory are uchar4: the four bytes of an rgba, but aligned to four, so that a
-// thread stores its pixel at once. make_uchar4(red, green, blue, opacity) makes one.
+// Pixels in device memory are uchar4: the four bytes of an rgba, but aligned to four, so a thread
+// stores its pixel in one piece. make_uchar4(red, green, blue, opacity) makes one.
 
 // --- what one pixel needs ------------------------------------------------------------------------
 
-/// tick / 7, less whole turns of the cosine. It is the same for all pixels, so the host works it
-/// out, once a frame and in double: a float has some seven digits, and those of tick / 7 that
-/// are after the point get fewer the longer the animation runs.
+/// tick / 7, minus whole turns of the cosine. It is the same for all pixels, so the host computes
+/// it, once per frame and in double: a float has about seven digits, and the longer the animation
+/// runs, the fewer of those of tick / 7 are after the point.
 float phase_of(int tick) {
   return static_cast<float>(std::fmod(tick / 7.0, 2 * std::numbers::pi));  // of a whole turn
 }
@@ -42,7 +42,7 @@ __device__ unsigned char grey_at(int width, int height, float phase, int x, int 
 }
 // END SOLUTION
 
-// TODO(2): step blocks_16x16: a kernel that stores its pixel, a uchar4, in its place, and a
+// TODO(2): step blocks_16x16: a kernel that stores its pixel, a uchar4, at its index, and a
 //          function (int width, int height, int tick, uchar4* pixels) that launches it with enough
 //          tiles to cover the picture. Threads outside the picture do nothing.
 // BEGIN SOLUTION
@@ -104,8 +104,8 @@ result frame(step version, int width, int height, int tick) {
 }
 
 frame_callback animate(step version, int width, int height) {
-  // TODO(4): host_part_of_animate() of given.hpp checks, allocates once, times and copies: it takes
-  //          the step's function that launches.
+  // TODO(4): host_part_of_animate() of given.hpp checks, allocates once, times and copies. Pass it
+  //          the function that launches the step's kernel.
   // BEGIN SOLUTION
   // STUB: if (version == step::blocks_16x16) throw not_written("step blocks_16x16", 1);
   // STUB: throw not_written("step flat_256", 3);
