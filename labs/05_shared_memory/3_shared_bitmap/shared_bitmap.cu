@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// 05.3 shared_bitmap: a picture through shared memory, from which a barrier is missing.
+// 05.3 shared_bitmap: a picture drawn through shared memory, with a barrier missing.
 // Edit:  this file: TODO(1) and TODO(2). shared_bitmap.hpp says what the picture shows.
 // Run:   scripts/lab run 05.3       and look at shared_bitmap.png
 // Test:  scripts/lab test 05.3
@@ -21,15 +21,15 @@ struct wave {
 };
 
 // A block draws a tile: each thread computes one point, and shows another thread's.
-// TODO(1): a barrier is missing. Run the program, look at the picture, and ask `scripts/lab check
-//          05.3`: it names two lines. Where must the barrier stand, and where would it do nothing?
-// TODO(2): with the barrier, pictures whose sides are no multiples of kTile are still wrong (try
-//          --width 1000). Who may not leave early, and whose point is missing at the edges?
+// TODO(1): a barrier is missing. Run the program, look at the picture, and run `scripts/lab check
+//          05.3`: it names two lines. Where must the barrier be, and where would it do nothing?
+// TODO(2): with the barrier, pictures whose sides are not multiples of kTile are still wrong (try
+//          --width 1000). Which threads must not leave early, and which points are missing?
 //          Invariant: after the barrier the tile is complete, and only pixels of the picture are
 //          written.
 __global__ void draw_tiles(int width, int height, wave across, wave down, int* greens) {
   __shared__ int tile[kTile][kTile];
-  const unsigned i = threadIdx.x, j = threadIdx.y;  // the place in the tile
+  const unsigned i = threadIdx.x, j = threadIdx.y;  // the position in the tile
   const unsigned x = blockIdx.x * kTile + i;
   const unsigned y = blockIdx.y * kTile + j;
   const bool in_picture = x < static_cast<unsigned>(width) && y < static_cast<unsigned>(height);

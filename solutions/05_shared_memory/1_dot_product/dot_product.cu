@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// 05.1 dot_product: threads of a block add up what they have, in memory that they share.
-// Edit:  this file, from TODO(1) to TODO(6); TODO(7) to TODO(9) are a bonus. dot_product.hpp says
-//        what is asked for.
+// 05.1 dot_product: the threads of a block add up their values, in memory that they share.
+// Edit:  this file, from TODO(1) to TODO(6); TODO(7) to TODO(9) are a bonus. dot_product.hpp has
+//        the contract.
 // Run:   scripts/lab run 05.1 -- --step static     (then --step dynamic, shuffle, vectorized)
 // Test:  scripts/lab test 05.1
 // Hints: scripts/lab hint 05.1                     Chapter: docs/05_shared_memory.md
@@ -21,15 +21,15 @@ static_assert((kThreads & (kThreads - 1)) == 0, "the tree halves the block until
 
 // --- both steps: from one number per thread to one number per block ------------------------------
 
-/// Returns the sum of all threads' thread_sum to thread 0 (to others: anything). `cache` is shared
+/// Returns the sum of all threads' thread_sum to thread 0 (to others, any value). `cache` is shared
 /// memory with one float per thread; the block's size is a power of two. All its threads call it.
 __device__ float sum_of_block(float* cache, float thread_sum) {
   // TODO(1): a tree. Each thread puts its number into `cache`. Then the first half of the threads
   //          add the second half's numbers to their own, then the first quarter the second
   //          quarter's, until one number is left.
   //          Invariant: before a level, the numbers of the threads that are still active add
-  //          up to the sum, and *everyone* can see them.
-  //          Every thread of the block must reach every __syncthreads(), the idle ones too.
+  //          up to the sum, and *all threads* can see them.
+  //          Every thread of the block must reach every __syncthreads(), even an idle one.
   // BEGIN SOLUTION
   // STUB: return thread_sum;
   const unsigned thread = threadIdx.x;
@@ -50,8 +50,8 @@ __device__ float sum_of_block(float* cache, float thread_sum) {
 __global__ void static_shared(const float* a, const float* b, float* partial, std::size_t n) {
   __shared__ float cache[kThreads];  // one per thread, and one such array per block
 
-  // TODO(2): add up this thread's products in a variable of its own: from its global index on, in
-  //          steps of the grid's size. A thread without any contributes 0. Then sum_of_block(), and
+  // TODO(2): add up this thread's products in a local variable: from its global index on, in
+  // steps of the grid's size. A thread without products contributes 0. Then sum_of_block(), and
   //          one thread stores the block's sum in `partial`, at the block's index.
   // BEGIN SOLUTION
   float thread_sum = 0;
@@ -67,19 +67,19 @@ __global__ void static_shared(const float* a, const float* b, float* partial, st
 // --- dynamic_shared: the launch says how much shared memory a block gets -------------------------
 // Requires a block whose size is a power of two, and a launch with one float per thread.
 
-constexpr unsigned kInFlight = 4;  // products of a thread that are under way at the same time
+constexpr unsigned kInFlight = 4;  // products of a thread that are in flight at the same time
 
 /// The sum of this thread's products, for a grid of any size.
 __device__ float sum_of_products(const float* a, const float* b, std::size_t n) {
   // TODO(4): as in static_shared. When that is right, make it fast: a thread that has only one load
-  //          of a and one of b under way mostly waits. Give it kInFlight products at a time, a
-  //          stride apart, each with a sum of its own. Watch out for the last elements.
+  //          of a and one of b in flight mostly waits. Give it kInFlight products at a time, a
+  //          stride apart, each with its own sum. Watch out for the last elements.
   // BEGIN SOLUTION
   // STUB: return 0;
   const std::size_t stride = std::size_t{gridDim.x} * blockDim.x;
   std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
 
-  float sums[kInFlight] = {};  // none waits for another
+  float sums[kInFlight] = {};  // they do not wait for each other
   for (; i + (kInFlight - 1) * stride < n; i += kInFlight * stride) {
     for (unsigned k = 0; k < kInFlight; ++k) sums[k] += a[i + k * stride] * b[i + k * stride];
   }
@@ -92,7 +92,7 @@ __device__ float sum_of_products(const float* a, const float* b, std::size_t n) 
 }
 
 __global__ void dynamic_shared(const float* a, const float* b, float* partial, std::size_t n) {
-  extern __shared__ float dynamic_cache[];  // as long as the launch says
+  extern __shared__ float dynamic_cache[];  // the launch determines its size
   // TODO(4): the sum of the block, with dynamic_cache.
   // BEGIN SOLUTION
   const float sum = sum_of_block(dynamic_cache, sum_of_products(a, b, n));
@@ -100,7 +100,7 @@ __global__ void dynamic_shared(const float* a, const float* b, float* partial, s
   // END SOLUTION
 }
 
-// --- warp_shuffle: the lanes of a warp pass numbers on without memory ----------------------------
+// --- warp_shuffle: the lanes of a warp exchange numbers without memory ---------------------------
 // Requires blocks of whole warps.
 
 constexpr unsigned kWarp = 32;
@@ -108,8 +108,8 @@ constexpr unsigned kAllLanes = 0xFFFFFFFF;  // a bit for each lane that takes pa
 
 /// The sum of what the lanes of this warp contribute, for lane 0. All 32 lanes call it.
 __device__ float sum_of_warp(float value) {
-  // TODO(7, bonus): the tree once more. __shfl_down_sync(kAllLanes, value, 16) is the value of the
-  //          lane 16 further: all lanes named in the mask meet there, and exchange registers. So a
+  // TODO(7, bonus): the tree again. __shfl_down_sync(kAllLanes, value, 16) is the value of the lane
+  //          16 further: all lanes in the mask execute it together and exchange registers. So a
   //          level needs no shared memory and no barrier. Then 8 further, 4, 2, 1.
   // BEGIN SOLUTION
   // STUB: return value;
@@ -119,12 +119,12 @@ __device__ float sum_of_warp(float value) {
   // END SOLUTION
 }
 
-/// Stores the sum of what the threads of this block contribute at the block's place in `partial`.
+/// Stores the sum of the values of this block's threads at the block's index in `partial`.
 __device__ void store_sum_of_block(float thread_sum, float* partial) {
   __shared__ float of_warps[kWarp];  // a block has at most 32 warps
   // TODO(8, bonus): each warp adds up its threads' sums, and its lane 0 puts the result into
-  //          of_warps. Then the first warp, all 32 lanes of it, adds up the warps' sums; a lane
-  //          for which there is no warp brings 0. One barrier is enough: where?
+  //          of_warps. Then the first warp, with all 32 lanes, adds up the warps' sums; a lane
+  //          without a warp contributes 0. One barrier is enough: where?
   // BEGIN SOLUTION
   const unsigned warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp, warps = blockDim.x / kWarp;
   const float of_warp = sum_of_warp(thread_sum);
@@ -147,8 +147,8 @@ __global__ void warp_shuffle(const float* a, const float* b, float* partial, std
 __global__ void vectorized(const float* a, const float* b, float* partial, std::size_t n) {
   // TODO(9, bonus): read a and b as arrays of n / 4 float4, in a grid-stride loop, with a separate
   //          sum for each of x, y, z and w: so four products are in flight without an array. Then
-  //          store_sum_of_block(). Invariant: every element is added exactly once, also the last
-  //          n % 4, which are in no whole float4.
+  //          store_sum_of_block(). Invariant: every element is added exactly once, including the
+  //          last n % 4, which do not fill a float4.
   // BEGIN SOLUTION
   constexpr unsigned kWidth = 4;  // floats in a float4
   const auto* const fours_of_a = reinterpret_cast<const float4*>(a);
@@ -184,8 +184,8 @@ grid grid_for(step version, kernel_of_dot kernel, std::size_t n) {
   }
   // TODO(5): a block size, a power of two, from 32 (a warp) for few elements to 512 for many.
   //          How many bytes of dynamic shared memory does it need? (Only dynamic_shared has any.)
-  //          And how many such blocks of this kernel does the device run at once? More need not be
-  //          launched: the threads stride. (cudaOccupancyMaxActiveBlocksPerMultiprocessor, times
+  //          And how many such blocks of this kernel does the device run at once? No more are
+  //          needed: the threads stride. (cudaOccupancyMaxActiveBlocksPerMultiprocessor, times
   //          cudaDevAttrMultiProcessorCount.)
   // BEGIN SOLUTION
   // STUB: throw not_written("step dynamic_shared", 4);  // 4 and 5 are this step
@@ -219,9 +219,9 @@ result dot(step version, std::span<const float> a, std::span<const float> b) {
   constexpr kernel_of_dot kKernels[] = {static_shared, dynamic_shared, warp_shuffle, vectorized};
   const kernel_of_dot dot_kernel = kKernels[static_cast<std::size_t>(version)];
   const grid g = grid_for(version, dot_kernel, n);
-  // TODO(6): both vectors on the device, room for a partial sum of each block, the launch of
+  // TODO(6): both vectors on the device, memory for a partial sum of each block, the launch of
   //          dot_kernel in time_kernel(). The host adds up the partial sums, in double: a few
-  //          hundred numbers are no work for a GPU.
+  //          hundred numbers are too little work for a GPU.
   // BEGIN SOLUTION
   // STUB: throw not_written("the sum of the partial sums", 6);
   const device_buffer device_a(a);

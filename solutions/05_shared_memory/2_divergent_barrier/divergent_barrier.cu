@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// 05.2 divergent_barrier: two kernels that are finished, compile, and are wrong. Repair them.
-// Edit:  this file: TODO(1) and TODO(2). divergent_barrier.hpp says what the kernels are to do.
+// 05.2 divergent_barrier: two kernels that are complete, compile, and are wrong. Fix them.
+// Edit:  this file: TODO(1) and TODO(2). divergent_barrier.hpp says what the kernels should do.
 // Run:   scripts/lab run 05.2 -- --step sums     (then --step means)
 // Test:  scripts/lab test 05.2
 // Hints: scripts/lab hint 05.2                   Chapter: docs/05_shared_memory.md
@@ -17,9 +17,9 @@ namespace {
 // --- a sum for each block ------------------------------------------------------------------------
 
 // TODO(1): this was meant to save time: in a level of the tree most threads add nothing, so why
-//          should they wait? Run this kernel on the CPU device, read the report, and repair it.
+//          should they wait? Run this kernel on the CPU device, read the report, and fix it.
 //          Invariant: every thread of the block reaches every __syncthreads(), and reaches it as
-//          often as all the others.
+//          many times as all the others.
 __global__ void sum_each_block(const float* values, float* sums, std::size_t n) {
   __shared__ float cache[kBlock];
   const unsigned thread = threadIdx.x;
@@ -40,9 +40,9 @@ __global__ void sum_each_block(const float* values, float* sums, std::size_t n) 
   if (thread == 0) sums[blockIdx.x] = cache[0];
 }
 
-// --- each number less the mean of its column -----------------------------------------------------
+// --- each number minus the mean of its column ----------------------------------------------------
 
-// TODO(2): the same idea once more, in a tree that goes down the columns: row y adds row y + half.
+// TODO(2): the same idea again, in a tree that goes down the columns: row y adds row y + half.
 //          This time *all* threads need the result. Run it: the report has two lines of this file.
 //          What does each of the two groups of threads wait for?
 __global__ void subtract_column_means(const float* table, float* result, std::size_t columns) {

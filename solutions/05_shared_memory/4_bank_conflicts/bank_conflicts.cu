@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// 05.4 bank_conflicts: shared memory has 32 doors. Predict where a warp queues, and prevent it.
-// Edit:  this file, from TODO(1) to TODO(4). bank_conflicts.hpp says what is asked for.
+// 05.4 bank_conflicts: shared memory has 32 banks. Predict where a warp conflicts, and prevent it.
+// Edit:  this file, from TODO(1) to TODO(4). bank_conflicts.hpp has the contract.
 // Run:   scripts/lab run 05.4           (on the CPU device also: scripts/lab profile 05.4)
 // Test:  scripts/lab test 05.4
 // Hints: scripts/lab hint 05.4          Chapter: docs/05_shared_memory.md
@@ -16,8 +16,8 @@ namespace lab::bank_conflicts {
 
 int wavefronts(std::size_t element_bytes, std::size_t stride, std::size_t first) {
   require_element(element_bytes);
-  // TODO(1): which word does each of the kLanes lanes ask for, and which bank holds it? The bank
-  //          that is asked for the most *different* words decides how long all of them take.
+  // TODO(1): which word does each of the kLanes lanes request, and which bank holds it? The bank
+  //          with the most *different* requested words determines how long all of them take.
   // BEGIN SOLUTION
   // STUB: throw not_written("wavefronts()", 1);
   std::array<std::set<std::size_t>, kBanks> asked_for;  // the words of each bank
@@ -34,8 +34,8 @@ int wavefronts(std::size_t element_bytes, std::size_t stride, std::size_t first)
 std::size_t conflict_free_pitch(std::size_t element_bytes, std::size_t columns) {
   require_element(element_bytes);
   require_columns(columns);
-  // TODO(2): the least pitch >= columns for which wavefronts() is 1, whichever column the lanes
-  //          are at.
+  // TODO(2): the smallest pitch >= columns for which wavefronts() is 1, whichever column the lanes
+  //          are in.
   // BEGIN SOLUTION
   // STUB: throw not_written("conflict_free_pitch()", 2);
   const auto is_free = [&](std::size_t pitch) {
@@ -54,7 +54,7 @@ namespace {
 // --- the kernel: each thread adds up a row of its own --------------------------------------------
 // Requires blocks of kThreads threads, and shared memory for kThreads * pitch elements.
 
-constexpr unsigned kThreads = 128;  // a block: four warps, each of which queues for itself
+constexpr unsigned kThreads = 128;  // a block: four warps, each with its own conflicts
 
 template <class T>
 __global__ void add_rows(const T* table, float* sums, std::size_t rows, unsigned columns,
@@ -69,7 +69,7 @@ __global__ void add_rows(const T* table, float* sums, std::size_t rows, unsigned
   // TODO(3): all threads of the block together copy `part` into `tile`, in strides of kThreads
   //          elements: neighbours in a warp copy neighbours. Row r of the block begins at
   //          tile[r * pitch]. Then thread r, if there is such a row, adds up row r, `rounds` times,
-  //          and stores sums[first + r].
+  //          and stores the sum in sums[first + r].
   //          Invariant: no thread reads the tile before it is complete.
   // BEGIN SOLUTION
   for (unsigned i = threadIdx.x; i < rows_here * columns; i += kThreads)

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// 05.5 integrals: three rules, a panel at a time, added up in shared memory.
-// Edit:  this file, from TODO(1) to TODO(5). integrals.hpp says what is asked for.
+// 05.5 integrals: three quadrature rules, panel by panel, added up in shared memory.
+// Edit:  this file, from TODO(1) to TODO(5). integrals.hpp has the contract.
 // Run:   scripts/lab run 05.5 -- --rule midpoint     (then trapezoid, simpson)
 // Test:  scripts/lab test 05.5
 // Hints: scripts/lab hint 05.5                       Chapter: docs/05_shared_memory.md
@@ -15,7 +15,7 @@ namespace lab::integrals {
 namespace {
 
 constexpr unsigned kThreads = 256;
-constexpr unsigned kMaxBlocks = 1024;  // fills the GPUs of today; more panels are a stride away
+constexpr unsigned kMaxBlocks = 1024;  // fills the GPUs of today; the threads stride over the rest
 static_assert((kThreads & (kThreads - 1)) == 0, "the tree halves the block until 1 is left");
 
 /// What the panel from `left` to `left + h` contributes, not yet multiplied by h: an average of f.
@@ -41,8 +41,8 @@ __device__ double average_of_panel(rule quadrature, integrand f, double left, do
 /// with one double a thread; the block's size is a power of two. All threads of the block call it.
 __device__ double sum_of_block(double* cache, double thread_sum) {
   // TODO(2): the tree of 05.1, in double. Try it from memory.
-  //          Invariant: before a level, the numbers of the threads that are still in the game
-  //          add up to the sum, and everyone can see them.
+  //          Invariant: before a level, the numbers of the threads that are still active
+  //          add up to the sum, and all threads can see them.
   // BEGIN SOLUTION
   // STUB: return thread_sum;
   const unsigned thread = threadIdx.x;
@@ -62,10 +62,10 @@ __global__ void add_panels(rule quadrature, integrand f, double a, double h, std
                            double* partial) {
   __shared__ double cache[kThreads];
 
-  // TODO(3): panel i begins at a + i * h. Each thread adds up the averages of its number's panel,
-  //          and then in strides of the grid. How long n is must not matter: each of the n panels
-  //          is one thread's, and a thread without any brings 0. Then the block's sum, and one
-  //          thread stores it.
+  // TODO(3): panel i begins at a + i * h. Each thread adds up the averages of panels, from its
+  //          index on, in strides of the grid. It must work for any n: each of the n panels belongs
+  //          to one thread, and a thread without panels contributes 0. Then the block's sum, and
+  //          one thread stores it.
   // BEGIN SOLUTION
   double thread_sum = 0;
   const std::size_t stride = std::size_t{gridDim.x} * blockDim.x;
@@ -79,8 +79,8 @@ __global__ void add_panels(rule quadrature, integrand f, double a, double h, std
 
 /// How many blocks n panels need, but not more than kMaxBlocks.
 unsigned blocks_for(std::size_t n) {
-  // TODO(4): one panel per thread, the last block as full as it gets. The grid's largest size
-  //          counts before the number becomes an unsigned: n may be 2^53.
+  // TODO(4): one panel per thread; the last block need not be full. Apply the limit of the grid
+  //          before the number becomes an unsigned: n may be 2^53.
   // BEGIN SOLUTION
   // STUB: throw not_written("the integral", 1);
   return static_cast<unsigned>(std::min<std::size_t>((n + kThreads - 1) / kThreads, kMaxBlocks));
@@ -91,12 +91,12 @@ unsigned blocks_for(std::size_t n) {
 
 result integrate(rule quadrature, integrand f, double a, double b, std::size_t n) {
   require_sensible(f, a, b, n);
-  if (a == b) return {};  // also where f is infinite, and 0 times that NaN
+  if (a == b) return {};  // even where f is infinite, and 0 times that would be NaN
 
   const unsigned blocks = blocks_for(n);
-  const double h = (b - a) / static_cast<double>(n);  // negative where a > b, and so is the result
-  // TODO(5): as in 05.1: room for the blocks' sums, the launch in time_kernel(), and the host adds
-  //          them up. The panels' averages are not multiplied by h yet.
+  const double h = (b - a) / static_cast<double>(n);  // negative if a > b, and so is the result
+  // TODO(5): as in 05.1: memory for the blocks' sums, the launch in time_kernel(), and the host
+  //          adds them up. The panels' averages have not been multiplied by h yet.
   // BEGIN SOLUTION
   // STUB: throw not_written("the integral", 1);  // 1 to 5
   device_buffer<double> device_partial(blocks);

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // 05.6 euclidean_norm: the same tree for sums, for a maximum, and for pairs of numbers.
-// Edit:  this file, from TODO(1) to TODO(9). euclidean_norm.hpp says what is asked for.
+// Edit:  this file, from TODO(1) to TODO(9). euclidean_norm.hpp has the contract.
 // Run:   scripts/lab run 05.6 -- --step dot --data huge     (then scaled, one_pass)
 // Test:  scripts/lab test 05.6
 // Hints: scripts/lab hint 05.6                              Chapter: docs/05_shared_memory.md
@@ -17,8 +17,8 @@ namespace {
 // --- all steps: from one value per thread to one value per block ---------------------------------
 
 /// join(join(a, b), …) of what the threads of this block contribute, for thread 0. `cache` is
-/// shared memory with kThreads elements. All threads of the block call it. The tree does not care
-/// what join is, as long as neither the order of the values nor that of the joining matters.
+/// shared memory with kThreads elements. All threads of the block call it. The tree works for
+/// any join, as long as neither the order of the values nor that of the joining matters.
 template <class T, class Join>
 __device__ T join_block(T* cache, T value, Join join) {
   // TODO(1): the tree of 05.1, with join(a, b) in place of a + b.
@@ -42,11 +42,11 @@ struct plus {
 
 // --- by_dot_product and scaled_by_max ------------------------------------------------------------
 
-/// partial[block] = the sum of (x[i] / scale)². By a scale of 1 nothing changes.
+/// partial[block] = the sum of (x[i] / scale)². A scale of 1 changes nothing.
 __global__ void sum_squares(const float* x, std::size_t n, float scale, float* partial) {
   __shared__ float cache[kThreads];
 
-  // TODO(2): in strides of the grid, as in 05.1. Divide, and do not multiply by 1 / scale: that is
+  // TODO(2): in strides of the grid, as in 05.1. Divide; do not multiply by 1 / scale, which is
   //          infinity for the smallest floats.
   // BEGIN SOLUTION
   float thread_sum = 0;
@@ -62,10 +62,10 @@ __global__ void sum_squares(const float* x, std::size_t n, float scale, float* p
 
 // --- scaled_by_max -------------------------------------------------------------------------------
 
-/// The larger of two numbers; NaN where one of them is. (fmaxf would give the other one.)
+/// The larger of two numbers; NaN if one of them is NaN. (fmaxf would return the other one.)
 struct larger {
   __host__ __device__ float operator()(float a, float b) const {
-    // TODO(4): every comparison with NaN is false. Which of a and b comes out then?
+    // TODO(4): every comparison with NaN is false. Which of a and b is the result then?
     // BEGIN SOLUTION
     // STUB: return a > b ? a : b;
     return a > b || a != a ? a : b;  // only NaN differs from itself
@@ -77,8 +77,8 @@ struct larger {
 __global__ void find_largest(const float* x, std::size_t n, float* partial) {
   __shared__ float cache[kThreads];
 
-  // TODO(5): as sum_squares(), with another join. What does a thread without elements bring, so
-  //          that it changes nothing?
+  // TODO(5): like sum_squares(), with another join. What does a thread without elements contribute,
+  //          so that it changes nothing?
   // BEGIN SOLUTION
   float thread_max = 0;
   const std::size_t stride = std::size_t{gridDim.x} * blockDim.x;
@@ -91,17 +91,17 @@ __global__ void find_largest(const float* x, std::size_t n, float* partial) {
 
 // --- one_pass ------------------------------------------------------------------------------------
 
-/// Some elements' sum of squares: scale² * sum. The scale is the largest of their |x[i]|, so that
+/// The sum of squares of some elements: scale² * sum. The scale is the largest of their |x[i]|, so
 /// the sum is from 1 to their number, and neither overflows. No elements: a scale of 0.
 struct scaled_sum {
   float scale, sum;
 };
 
-/// The pair of all elements of two pairs.
+/// The pair for all elements of two pairs.
 struct join_scaled {
   __device__ scaled_sum operator()(scaled_sum a, scaled_sum b) const {
-    // TODO(7): the larger scale stays; the other pair's sum is converted to it. Mind the scales
-    //          of which no quotient makes sense, 0 / 0 and infinity / infinity, and keep NaN.
+    // TODO(7): keep the larger scale; convert the other pair's sum to it. Watch out for scales
+    //          whose quotient makes no sense, 0 / 0 and infinity / infinity, and keep NaN.
     // BEGIN SOLUTION
     // STUB: return a;
     const bool a_leads = a.scale > b.scale || a.scale != a.scale;
@@ -117,7 +117,7 @@ struct join_scaled {
 __global__ void sum_scaled(const float* x, std::size_t n, scaled_sum* partial) {
   __shared__ scaled_sum cache[kThreads];
 
-  // TODO(8): once more. What is the pair of a single element?
+  // TODO(8): the same again. What is the pair of a single element?
   // BEGIN SOLUTION
   scaled_sum thread_sum{0, 0};
   const std::size_t stride = std::size_t{gridDim.x} * blockDim.x;
@@ -131,7 +131,7 @@ __global__ void sum_scaled(const float* x, std::size_t n, scaled_sum* partial) {
 // --- the three steps on the host -----------------------------------------------------------------
 
 /// Given: launches kernel(x, n, arguments …, partial), adds its time to `milliseconds`, and returns
-/// what the blocks have stored, one value each.
+/// the values that the blocks have stored, one each.
 template <class T, class Kernel, class... Arguments>
 std::vector<T> run(Kernel kernel, const device_buffer<float>& x, float& milliseconds,
                    Arguments... arguments) {
@@ -144,7 +144,7 @@ std::vector<T> run(Kernel kernel, const device_buffer<float>& x, float& millisec
   return values;
 }
 
-/// √ of the sum of all (x[i] / scale)².
+/// The square root of the sum of all (x[i] / scale)².
 double root_of_squares(const device_buffer<float>& x, float scale, float& milliseconds) {
   const std::vector<float> partial = run<float>(sum_squares, x, milliseconds, scale);
   // TODO(3): the blocks' sums are few: add them up here, in double.
@@ -159,7 +159,7 @@ double root_of_squares(const device_buffer<float>& x, float scale, float& millis
 double norm_scaled_by_max(const device_buffer<float>& x, float& milliseconds) {
   const std::vector<float> partial = run<float>(find_largest, x, milliseconds);
   // TODO(6): the largest of the blocks' values; then root_of_squares() with it as scale. But not
-  //          with each: by which scales can nothing be divided, and what is the norm then?
+  //          always: which scales can you not divide by, and what is the norm then?
   // BEGIN SOLUTION
   // STUB: throw not_written("step scaled_by_max", 4);  // 4, 5 and 6 are this step
   float largest = 0;
