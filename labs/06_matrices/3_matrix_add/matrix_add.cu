@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// 06.3 matrix_add: a sum of matrices, once without gaps between the rows and once with them.
-// Edit:  this file, from TODO(1) to TODO(5). matrix_add.hpp says what is asked for.
+// 06.3 matrix_add: a sum of matrices, without gaps between the rows and with them.
+// Edit:  this file, from TODO(1) to TODO(5). matrix_add.hpp has the contract.
 // Run:   scripts/lab run 06.3 -- --step flat        (pitched)
 // Test:  scripts/lab test 06.3
 // Hints: scripts/lab hint 06.3                      Chapter: docs/06_matrices.md
@@ -18,8 +18,8 @@ namespace {
 
 __global__ void add_flat(const float* a, const float* b, float* sum, std::size_t rows,
                          std::size_t columns) {
-  // TODO(1): this thread adds the elements of its column in its row, and in every row that is a
-  //          grid's height further down. Rows follow each other without a gap.
+  // TODO(1): this thread adds the elements of its column in its row, and in every row further down
+  //          by a multiple of the grid's height. Rows follow each other without a gap.
 }
 
 result add_flat_on_device(std::span<const float> a, std::span<const float> b, std::size_t rows,
@@ -47,7 +47,7 @@ struct pitched_matrix {
   float* first = nullptr;  ///< element (0, 0)
   std::size_t pitch = 0;   ///< from the beginning of a row to that of the next, in bytes
 
-  /// The beginning of row y.
+  /// The address of row y.
   __device__ float* row(std::size_t y) const {
     // TODO(2): y pitches after the first element. A pointer to float counts in floats, the
     //          pitch in bytes.
@@ -69,8 +69,8 @@ struct pitched_buffer {
 pitched_buffer allocate(std::size_t rows, std::size_t columns) {
   float* memory = nullptr;
   std::size_t pitch = 0;
-  // TODO(3): have cudaMallocPitch allocate rows for `columns` floats each. It counts the width in
-  //          bytes, and it tells you the pitch that it has chosen.
+  // TODO(3): let cudaMallocPitch allocate rows of `columns` floats each. It takes the width in
+  //          bytes, and returns the pitch that it has chosen.
   throw not_written("allocating a pitched matrix", 3);
   pitched_buffer owner{std::unique_ptr<float, device_free>(memory), pitch};
   CUDA_CHECK(cudaMemset(memory, 0xFF, rows * pitch));  // NaN: never plausible
@@ -79,8 +79,8 @@ pitched_buffer allocate(std::size_t rows, std::size_t columns) {
 
 void copy_to_device(std::span<const float> from, const pitched_buffer& to, std::size_t rows,
                     std::size_t columns) {
-  // TODO(4): one cudaMemcpy2D copies all rows. It wants a pitch for each side (on the host rows
-  //          follow each other without a gap), the width of a row in bytes, and how many rows.
+  // TODO(4): one cudaMemcpy2D copies all rows. It takes a pitch for each side (on the host, rows
+  //          follow each other without a gap), the width of a row in bytes, and the number of rows.
   throw not_written("copying rows to the device", 4);
 }
 
@@ -92,7 +92,7 @@ void copy_to_host(const pitched_buffer& from, std::span<float> to, std::size_t r
 
 __global__ void add_pitched(pitched_matrix a, pitched_matrix b, pitched_matrix sum,
                             std::size_t rows, std::size_t columns) {
-  // TODO(5): as add_flat, with rows from row(). Nothing is written into the gaps.
+  // TODO(5): like add_flat, with rows from row(). Nothing is written into the gaps.
 }
 
 result add_pitched_on_device(std::span<const float> a, std::span<const float> b, std::size_t rows,

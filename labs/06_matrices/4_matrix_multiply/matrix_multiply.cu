@@ -17,13 +17,13 @@ namespace {
 // TODO(1): a kernel template for float and double. Each thread's element of C is the sum over i of
 //          A[row][i] * B[i][column], added up in that type; x goes along the columns of C.
 //          Invariant: A, B and C have rows of different lengths (k, n and n), and a thread outside
-//          of C touches nothing.
+//          C accesses nothing.
 
-// TODO(2): the host's part, a template as well: refuse what the contract refuses (require_matrix()
+// TODO(2): the host code, a template as well: reject what the contract rejects (require_matrix()
 //          for the sizes), device memory for A, B and C, the launch in a time_kernel(), and C.
-//          Refuse a grid with more rows of blocks than the device allows (the attribute
-//          cudaDevAttrMaxGridDimY) by an invalid_input that names the limit. A grid without blocks
-//          would be an error.
+//          If the grid has more rows of blocks than the device allows (the attribute
+//          cudaDevAttrMaxGridDimY), throw an invalid_input that names the limit. A grid without
+//          blocks would be an error.
 
 }  // namespace
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // 06.7 commuting_matrices: is A · B the same as B · A? Neither product is stored.
-// Edit:  this file, from TODO(1) to TODO(6). commuting_matrices.hpp says what is asked for.
+// Edit:  this file, from TODO(1) to TODO(6). commuting_matrices.hpp has the contract.
 // Run:   scripts/lab run 06.7
 // Test:  scripts/lab test 06.7
 // Hints: scripts/lab hint 06.7                      Chapter: docs/06_matrices.md
@@ -19,7 +19,7 @@ constexpr unsigned kTile = 16;  // a block is kTile x kTile threads, one for eac
 /// Whether the two products differ in an entry with these sums.
 __device__ bool differ(const sums& entry, float relative) {
   // TODO(1): commuting_matrices.hpp says when. Every comparison with a NaN is false, and infinity
-  //          <= infinity is true: neither may make an entry look the same.
+  //          <= infinity is true: neither may make two entries look equal.
   return false;
 }
 
@@ -38,15 +38,15 @@ __global__ void __launch_bounds__(kTile* kTile)
   //          still reads, and every thread reaches every barrier.
 
   // TODO(3): how many entries of this block differ? __syncthreads_count(condition) is a barrier
-  //          that says to every thread for how many threads of the block the condition holds. One
-  //          thread stores the number in `of_block`, where the block has a place of its own.
-  //          A thread without an entry has none that differs, but it reaches this barrier as well.
+  // that returns to every thread the number of threads of the block for which the condition holds.
+  //          One thread stores it in `of_block`, where each block has its own element. A thread
+  //          without an entry has none that differs, but it reaches this barrier as well.
 }
 
 /// The grid for n x n entries. (It has at most 65 535 blocks in y: enough for a million rows, which
 /// no memory holds.)
 dim3 grid_for(std::size_t n) {
-  // TODO(4): a block for each kTile x kTile entries, also for those that stick out.
+  // TODO(4): a block for each kTile x kTile entries, including incomplete ones at the edges.
   throw not_written("the kernel and its grid", 1);  // from 1 to 4
 }
 
@@ -67,7 +67,7 @@ result compare_products(std::span<const float> a, std::span<const float> b, std:
   if (n == 0) return {};  // a grid of no blocks would be an error
 
   const dim3 grid = grid_for(n), block(kTile, kTile);
-  // TODO(6): A and B on the device, room for what each block counts, the launch in time_kernel().
+  // TODO(6): A and B on the device, memory for the blocks' counts, the launch in time_kernel().
   //          total() gets all counts.
   throw not_written("the comparison of the products", 1);  // 1 to 6
 }

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // 06.1 create_matrix: two indices, a thread for each element, and any grid and block.
-// Edit:  this file, from TODO(1) to TODO(3). create_matrix.hpp says what is asked for.
+// Edit:  this file, from TODO(1) to TODO(3). create_matrix.hpp has the contract.
 // Run:   scripts/lab run 06.1 -- --grid-x 1 --grid-y 1 --block-x 4 --block-y 2
 // Test:  scripts/lab test 06.1
 // Hints: scripts/lab hint 06.1                      Chapter: docs/06_matrices.md
@@ -15,10 +15,10 @@ namespace lab::create_matrix {
 namespace {
 
 __global__ void fill(int* elements, std::size_t rows, std::size_t columns) {
-  // TODO(2): make A[y][x] = 10 * y + x. Find this thread's y and x in the whole grid. From there
-  //          it goes on to the right and down, in strides as wide and as high as the grid.
+  // TODO(2): make A[y][x] = 10 * y + x. Compute this thread's y and x in the whole grid. From there
+  //          it advances to the right and down, in strides as wide and as high as the grid.
   //          Invariant: whatever the grid, each element belongs to exactly one thread, and nothing
-  //          outside of the matrix is touched.
+  //          outside the matrix is accessed.
   // BEGIN SOLUTION
   const std::size_t first_x = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
   const std::size_t first_y = std::size_t{blockIdx.y} * blockDim.y + threadIdx.y;
@@ -42,14 +42,14 @@ void launch(int* elements, std::size_t rows, std::size_t columns, launch_shape s
 
 }  // namespace
 
-// --- the host's part -----------------------------------------------------------------------------
+// --- the host code -------------------------------------------------------------------------------
 
 launch_shape covering(std::size_t rows, std::size_t columns) {
   constexpr unsigned kSide = 16;
   launch_shape shape{1, 1, kSide, kSide};
-  // TODO(1): set grid_x and grid_y. As few blocks as cover all columns (x) and all rows (y), but
-  //          at least 1 and at most the device's cudaDevAttrMaxGridDimX and …Y. (device_limit()
-  //          asks for them, as in 03.1; now lab/launch_limits.hpp has it.) Any number of columns
+  // TODO(1): set grid_x and grid_y: just enough blocks to cover all columns (x) and all rows (y),
+  //          but at least 1 and at most the device's cudaDevAttrMaxGridDimX and …Y. (device_limit()
+  //          queries them, as in 03.1; now lab/launch_limits.hpp has it.) Any number of columns
   //          or rows is possible, even one so large that adding 15 overflows a std::size_t.
   // BEGIN SOLUTION
   // STUB: throw not_written("the grid that covers a matrix", 1);

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// 06.2 transpose: rows become columns, and memory is read and written along its rows all the same.
-// Edit:  this file, from TODO(1) to TODO(7). transpose.hpp says what is asked for.
+// 06.2 transpose: rows become columns, yet memory is both read and written along its rows.
+// Edit:  this file, from TODO(1) to TODO(7). transpose.hpp has the contract.
 // Run:   scripts/lab run 06.2 -- --step naive       (tile, padded_tile, coarse_tile)
 // Test:  scripts/lab test 06.2
 // Hints: scripts/lab hint 06.2                      Chapter: docs/06_matrices.md
@@ -17,11 +17,11 @@ namespace {
 constexpr unsigned kWarp = 32;       // threads of a block in x, in all steps
 constexpr unsigned kThreadRows = 8;  // and in y, in naive and coarse_tile
 
-// --- naive: neighbours read neighbours, and write a whole column apart ---------------------------
+// --- naive: neighbouring threads read neighbours, and write a whole row of the result apart ------
 
 __global__ void naive(const float* from, float* to, std::size_t rows, std::size_t columns) {
   // TODO(1): this thread moves one element: from row y and column x to row x and column y. The two
-  //          matrices have rows of different lengths. Nothing outside of them is touched.
+  //          matrices have rows of different lengths. Nothing outside them is accessed.
   // BEGIN SOLUTION
   const std::size_t x = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
   const std::size_t y = std::size_t{blockIdx.y} * blockDim.y + threadIdx.y;
@@ -39,17 +39,17 @@ void launch_naive(const float* from, float* to, std::size_t rows, std::size_t co
 }
 
 // --- tile: transposed in shared memory -----------------------------------------------------------
-// A block copies a tile into shared memory row by row, and out of it column by column: what a
-// warp writes to global memory is a row again. Requires blocks of kWarp x kWarp threads.
+// A block copies a tile into shared memory row by row, and out of it column by column: so a warp
+// writes a row to global memory again. Requires blocks of kWarp x kWarp threads.
 
 template <unsigned kRowLength>  // in shared memory: at least kWarp
 __global__ void tile(const float* from, float* to, std::size_t rows, std::size_t columns) {
   __shared__ float elements[kWarp][kRowLength];  // [y][x], as in the matrix
-  // TODO(3): bring the block's tile into shared memory, each thread one element, then write the
-  //          tile's transpose to its place in the result.
+  // TODO(3): load the block's tile into shared memory, each thread one element, then write the
+  //          transposed tile to its position in the result.
   //          Invariants: neighbours in x read neighbours in memory, and write neighbours. No
   //          thread reads an element of the tile before it has been stored: every thread reaches
-  //          the barrier, also those outside of the matrix.
+  //          the barrier, even those outside the matrix.
   // BEGIN SOLUTION
   const unsigned tx = threadIdx.x, ty = threadIdx.y;
   const std::size_t first_x = std::size_t{blockIdx.x} * kWarp;  // the tile's corner in the matrix
@@ -59,7 +59,7 @@ __global__ void tile(const float* from, float* to, std::size_t rows, std::size_t
   __syncthreads();  // outside of the if: all threads of the block arrive
 
   // In the result x is the row: this thread writes row first_x + ty, and its neighbour in x the
-  // element beside it.
+  // next element.
   if (first_x + ty < columns && first_y + tx < rows)
     to[(first_x + ty) * rows + first_y + tx] = elements[tx][ty];
   // END SOLUTION
@@ -77,7 +77,7 @@ void launch_tile(const float* from, float* to, std::size_t rows, std::size_t col
 // --- padded_tile: the same kernel, without bank conflicts ----------------------------------------
 
 void launch_padded_tile(const float* from, float* to, std::size_t rows, std::size_t columns) {
-  // TODO(5): launch `tile` once more, with rows of another length in shared memory: such that the
+  // TODO(5): launch `tile` again, with a different row length in shared memory, chosen so that the
   //          elements of a column are in kWarp different banks.
   // BEGIN SOLUTION
   // STUB: throw not_written("step padded_tile", 5);
@@ -87,7 +87,7 @@ void launch_padded_tile(const float* from, float* to, std::size_t rows, std::siz
 }
 
 // --- coarse_tile: many loads in flight -----------------------------------------------------------
-// A thread has 16 elements: it asks for all of them before it waits for the first.
+// A thread has 16 elements: it issues the loads of all of them before it waits for the first.
 // Requires blocks of kWarp x kThreadRows threads.
 
 constexpr unsigned kSide = 64;  // of the tile: two warps wide
@@ -98,8 +98,8 @@ __global__ void __launch_bounds__(kWarp* kThreadRows)
     coarse_tile(const float* from, float* to, std::size_t rows, std::size_t columns) {
   __shared__ float elements[kSide][kSide + 1];  // padded, too
   // TODO(6): as in `tile`, but this thread has kDown rows, kThreadRows apart, and in each of them
-  //          kAcross elements, kWarp apart. First load them all into an array of its own, then put
-  //          them into the tile: the loads do not wait for each other. Unrolled loops with constant
+  //          kAcross elements, kWarp apart. First load them all into a local array, then store
+  //          them in the tile: the loads do not wait for each other. Unrolled loops with constant
   //          bounds keep that array in registers.
   // BEGIN SOLUTION
   const unsigned tx = threadIdx.x, ty = threadIdx.y;

@@ -17,7 +17,7 @@ namespace {
 // TODO(1): a kernel template for float and double. Each thread's element of C is the sum over i of
 //          A[row][i] * B[i][column], added up in that type; x goes along the columns of C.
 //          Invariant: A, B and C have rows of different lengths (k, n and n), and a thread outside
-//          of C touches nothing.
+//          C accesses nothing.
 // BEGIN SOLUTION
 constexpr unsigned kSide = 16;  // of a block: 16 x 16 threads, as in the text
 
@@ -34,11 +34,11 @@ __global__ void product(const T* a, const T* b, T* c, shape size) {
 }
 // END SOLUTION
 
-// TODO(2): the host's part, a template as well: refuse what the contract refuses (require_matrix()
+// TODO(2): the host code, a template as well: reject what the contract rejects (require_matrix()
 //          for the sizes), device memory for A, B and C, the launch in a time_kernel(), and C.
-//          Refuse a grid with more rows of blocks than the device allows (the attribute
-//          cudaDevAttrMaxGridDimY) by an invalid_input that names the limit. A grid without blocks
-//          would be an error.
+//          If the grid has more rows of blocks than the device allows (the attribute
+//          cudaDevAttrMaxGridDimY), throw an invalid_input that names the limit. A grid without
+//          blocks would be an error.
 // BEGIN SOLUTION
 template <class T>
 void launch(const T* a, const T* b, T* c, shape size) {

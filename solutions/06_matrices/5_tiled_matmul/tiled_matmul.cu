@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// 06.5 tiled_matmul: C = A · B, where what is loaded once is used many times.
-// Edit:  this file, TODO(1) to TODO(5); TODO(6) to TODO(12) are a bonus. tiled_matmul.hpp says what
-//        is asked for, step by step.
+// 06.5 tiled_matmul: C = A · B, where each element that is loaded is used many times.
+// Edit:  this file, TODO(1) to TODO(5); TODO(6) to TODO(12) are a bonus. tiled_matmul.hpp has the
+//        contract, step by step.
 // Run:   scripts/lab run 06.5 -- --step tile_16     (--help names the other steps)
 // Test:  scripts/lab test 06.5
 // Hints: scripts/lab hint 06.5                      Chapter: docs/06_matrices.md
@@ -16,8 +16,8 @@ namespace lab::tiled_matmul {
 namespace {
 
 // --- tile_16, tile_32: a tile of A and a tile of B in shared memory ------------------------------
-// Each element that a block loads is used kTile times: kTile times less is read from global
-// memory than with a thread that walks along a row of A and down a column of B by itself.
+// Each element that a block loads is used kTile times. So the kernel reads only 1 / kTile as much
+// global memory as if each thread loaded its own row of A and column of B.
 // Requires blocks of kTile x kTile threads, one for each element of the block's tile of C.
 
 template <unsigned kTile>
@@ -27,12 +27,12 @@ __global__ void __launch_bounds__(kTile* kTile)
   __shared__ float tile_b[kTile][kTile];  // [i][column of C]
 
   // TODO(1): this thread's element of C is the sum over i of A[row][i] * B[i][column]. Take the i
-  //          in slices of kTile. For each slice the block's threads bring one tile of A and one of
-  //          B into shared memory, each thread one element of either; then each thread adds the
+  //          in slices of kTile. For each slice the block's threads load one tile of A and one of
+  //          B into shared memory, each thread one element of each; then each thread adds the
   //          slice's kTile products to its sum.
   //          Invariants: no thread reads a tile that is not complete, and none overwrites a tile
   //          that another thread still reads. Every thread reaches every barrier.
-  //          Where a tile sticks out of its matrix it holds zeros: they add nothing to a sum.
+  //          Where a tile extends beyond its matrix it has zeros, which add nothing to a sum.
   // BEGIN SOLUTION
   const unsigned x = threadIdx.x, y = threadIdx.y;
   const std::size_t row = std::size_t{blockIdx.y} * kTile + y;
@@ -63,10 +63,10 @@ void launch_tiled(const float* a, const float* b, float* c, shape size) {
   // END SOLUTION
 }
 
-// --- coarse_1d, coarse_2d: each thread makes TM x TN elements, in registers ----------------------
-// In `tiled` every multiply-add waits for two reads of shared memory. Here a number that a thread
-// has read is used for TM elements, or for TN. A block makes BM x BN elements of C, in slices of BK
-// along k, with one thread for each TM x TN of them.
+// --- coarse_1d, coarse_2d: each thread computes TM x TN elements, in registers -------------------
+// In `tiled` every multiply-add waits for two reads of shared memory. Here a thread uses a number
+// that it has read for TM elements, or for TN. A block computes BM x BN elements of C, in slices of
+// BK along k, with one thread for each TM x TN of them.
 
 template <unsigned BM, unsigned BN, unsigned BK, unsigned TM, unsigned TN>
 __global__ void __launch_bounds__(BM* BN / (TM * TN))
@@ -76,12 +76,12 @@ __global__ void __launch_bounds__(BM* BN / (TM * TN))
   __shared__ float tile_b[BK][BN];  // [i][column of C]
   const std::size_t block_row = std::size_t{blockIdx.y} * BM;
   const std::size_t block_column = std::size_t{blockIdx.x} * BN;
-  // The first of this thread's elements, within the block's.
+  // The first of this thread's elements, relative to the block's.
   const unsigned row = threadIdx.x / (BN / TN) * TM, column = threadIdx.x % (BN / TN) * TN;
   float sum[TM][TN] = {};
 
-  // TODO(3): the loop of `tiled`, with the same two barriers. A tile has more elements than the
-  //          block has threads, or as many: element e, e + kThreads, … of it for thread e, by
+  // TODO(3): the loop of `tiled`, with the same two barriers. A tile has at least as many
+  //          elements as the block has threads: thread e loads elements e, e + kThreads, … with
   //          element_or_zero(). Then for each i of the slice: read this thread's TN numbers of B
   //          once, and each of its TM numbers of A once, and add all TM x TN products to the sums.
   //          All loops have constant bounds and are unrolled: an array that is indexed by constants
@@ -139,17 +139,17 @@ void launch_coarsened(const float* a, const float* b, float* c, shape size) {
 }
 
 // --- vectorized: 16 bytes at a time, from global and from shared memory --------------------------
-// given.hpp has the sizes of `tiling`, and shows which elements of C belong to which thread there.
+// given.hpp has the sizes of `tiling`, and shows which thread computes which elements of C.
 
 /// Four neighbours in a row of a matrix in global memory, zero where it has no such element.
-/// `column` is a multiple of 4. Requires of kAligned that `columns` is a multiple of 4: then every
-/// row begins on a 16-byte boundary, and four neighbours are all there or all not.
+/// `column` is a multiple of 4. kAligned requires that `columns` is a multiple of 4: then every
+/// row begins on a 16-byte boundary, and either all four neighbours exist or none of them.
 template <bool kAligned>
 __device__ float4 load_four(const float* matrix, std::size_t rows, std::size_t columns,
                             std::size_t row, std::size_t column) {
   float4 four = make_float4(0, 0, 0, 0);
-  // TODO(6, bonus): load them: if kAligned by one load of a float4, else one by one, each with its
-  //          guard.
+  // TODO(6, bonus): load them: if kAligned with one float4 load, else one by one, each with its
+  //          own guard.
   // BEGIN SOLUTION
   if (row < rows && column < columns) {
     const float* from = matrix + row * columns + column;
@@ -166,8 +166,8 @@ __device__ float4 load_four(const float* matrix, std::size_t rows, std::size_t c
   return four;
 }
 
-/// What a thread has on the way from global memory to shared memory: its part of a slice of A and
-/// of B. Thread e has the e-th four of a slice, the one kThreads further, …, row by row.
+/// The elements that a thread moves from global to shared memory: its part of a slice of A and of
+/// B. Thread e has group e of four elements of a slice, group e + kThreads, …, row by row.
 template <class Tiling>
 struct staged {
   float4 a[Tiling::kFoursOfA], b[Tiling::kFoursOfB];
@@ -192,11 +192,11 @@ __device__ staged<Tiling> load(const float* a, const float* b, shape size, std::
   return mine;
 }
 
-/// Stores it to shared memory.
+/// Stores that part in shared memory.
 template <class Tiling>
 __device__ void put(const staged<Tiling>& mine, slice<Tiling>& to) {
-  // TODO(7, bonus): look at load() for where each four comes from. Those of B stay neighbours.
-  //          Those of A lie along i, and `to.a` is transposed: they go into four rows of it.
+  // TODO(7, bonus): load() shows where each group of four comes from. Those of B stay neighbours.
+  //          Those of A run along i, and `to.a` is transposed: they go into four rows of it.
   // BEGIN SOLUTION
 #pragma unroll
   for (unsigned j = 0; j < Tiling::kFoursOfA; ++j) {
@@ -218,7 +218,7 @@ __device__ void put(const staged<Tiling>& mine, slice<Tiling>& to) {
 template <class Tiling>
 __device__ void multiply_slice(const slice<Tiling>& from, coordinates mine,
                                float (&sum)[Tiling::TM][Tiling::TN]) {
-  // TODO(8, bonus): as in `coarsened`, but four numbers at a time, by read_four(): four rows of A
+  // TODO(8, bonus): as in `coarsened`, but four numbers at a time, with read_four(): four rows of A
   //          at mine.row, the next four kPieceRows further, …, and columns of B in the same way.
   // BEGIN SOLUTION
 #pragma unroll
@@ -230,8 +230,8 @@ __device__ void multiply_slice(const slice<Tiling>& from, coordinates mine,
 #pragma unroll
     for (unsigned s = 0; s < Tiling::TN; s += 4)
       read_four(&from.b[i][mine.column + s / 4 * kPieceColumns], of_b + s);
-      // Like a snake, in both directions: where one row of products ends, the next one begins, with
-      // the same number of B, which need not be fetched from the registers once more.
+      // In a serpentine order: where one row of products ends, the next one begins, with the same
+      // number of B, which need not be fetched from the registers again.
 #pragma unroll
     for (unsigned r = 0; r < Tiling::TM; ++r) {
 #pragma unroll
@@ -259,9 +259,9 @@ __global__ void __launch_bounds__(Tiling::kThreads)
   store<Tiling, kAligned>(sum, mine, c, size);
 }
 
-/// Whether the rows of A, B and C all begin on 16-byte boundaries. (cudaMalloc gives 256.)
+/// Whether the rows of A, B and C all begin on 16-byte boundaries. (cudaMalloc aligns to 256.)
 bool rows_are_aligned(shape size) {
-  // TODO(9, bonus): say when.
+  // TODO(9, bonus): when do they?
   // BEGIN SOLUTION
   // STUB: throw not_written("step vectorized", 6);  // 6 to 9 are this step
   return size.n % 4 == 0 && size.k % 4 == 0;
@@ -270,7 +270,7 @@ bool rows_are_aligned(shape size) {
 
 // --- double_buffered: the next slice is loaded while this one is multiplied ----------------------
 
-// At most as many registers per thread as let kResident blocks fit on a multiprocessor: while one
+// Limits the registers per thread so that kResident blocks fit on a multiprocessor: while one
 // waits at its barrier, another multiplies.
 template <class Tiling, bool kAligned>
 __global__ void __launch_bounds__(Tiling::kThreads, Tiling::kResident)
@@ -281,8 +281,8 @@ __global__ void __launch_bounds__(Tiling::kThreads, Tiling::kResident)
 
   // TODO(10, bonus): for each slice: start loading the *next* one into registers, then
   //          multiply_slice() this one, and only then put() the next: by that time it has arrived.
-  //          Two slices in turn make one barrier enough. (Which of the two barriers of `vectorized`
-  //          is it?) A slice past the end of k loads as zeros: it needs no `if`.
+  // With two slices in turn, one barrier is enough. (Which of the two barriers of `vectorized` is
+  //          it?) A slice past the end of k loads as zeros: it needs no `if`.
   // BEGIN SOLUTION
   put(load<Tiling, kAligned>(a, b, size, 0), slices[0]);
   __syncthreads();  // the first slice is complete
@@ -301,7 +301,7 @@ __global__ void __launch_bounds__(Tiling::kThreads, Tiling::kResident)
 
 template <class Tiling>
 void launch_double_buffered(const float* a, const float* b, float* c, shape size) {
-  // TODO(11, bonus): launch double_buffered<Tiling, true>, or <Tiling, false> where rows are not
+  // TODO(11, bonus): launch double_buffered<Tiling, true>, or <Tiling, false> if rows are not
   //          aligned. (How `vectorized` is launched is at the end of this file.)
   // BEGIN SOLUTION
   // STUB: throw not_written("step double_buffered", 10);  // 10 and 11 are this step
@@ -313,13 +313,13 @@ void launch_double_buffered(const float* a, const float* b, float* c, shape size
   // END SOLUTION
 }
 
-// --- by_size: other tiles for other matrices -----------------------------------------------------
+// --- by_size: different tiles for different matrices ---------------------------------------------
 // 512 x 512 elements are 16 tiles of 128 x 128: a GPU with 132 multiprocessors leaves 116 idle. Of
 // 1536 x 1536 it has 144, so twelve multiprocessors work twice as long as the others.
 
-/// How long the product takes with a tiling, in no particular unit: as long as the multiprocessor
-/// that has the most blocks works on them. `price` is what an element costs in this tiling: with
-/// smaller tiles, more loads from shared memory for each product.
+/// How long the product takes with a tiling, in arbitrary units: as long as the multiprocessor
+/// with the most blocks works on them. `price` is the cost of an element in this tiling: smaller
+/// tiles need more loads from shared memory for each product.
 template <class Tiling>
 std::size_t time_with(shape size, std::size_t price) {
   // TODO(12, bonus): blocks_of() counts the blocks, device_limit(cudaDevAttrMultiProcessorCount)

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // 06.6 orthogonal_matrix: is A · Aᵀ the identity? Neither Aᵀ nor the product is stored.
-// Edit:  this file, from TODO(1) to TODO(6). orthogonal_matrix.hpp says what is asked for.
+// Edit:  this file, from TODO(1) to TODO(6). orthogonal_matrix.hpp has the contract.
 // Run:   scripts/lab run 06.6
 // Test:  scripts/lab test 06.6
 // Hints: scripts/lab hint 06.6                     Chapter: docs/06_matrices.md
@@ -21,8 +21,8 @@ static_assert((kThreads & (kThreads - 1)) == 0, "the tree halves the block until
 /// How far `sum`, an entry of A · Aᵀ, is from the identity's.
 __device__ float deviation_of(float sum, bool on_the_diagonal) {
   // TODO(1): its distance from 1 or 0. Every comparison with a NaN is false, so a NaN would get
-  //          lost in farther(). Invariant: what is returned can be compared. A NaN counts as
-  //          infinitely far (INFINITY).
+  //          lost in farther(). Invariant: the result can be compared. A NaN counts as infinitely
+  //          far (INFINITY).
   // BEGIN SOLUTION
   // STUB: return sum;
   const float deviation = fabsf(sum - (on_the_diagonal ? 1.0F : 0.0F));
@@ -34,7 +34,7 @@ __device__ float deviation_of(float sum, bool on_the_diagonal) {
 __device__ candidate farthest_of_block(candidate* all, unsigned thread, candidate mine) {
   // TODO(2): the tree of 05.1, with farther() in place of the sum.
   //          Invariant: before a level the farthest of the block is among the candidates that are
-  //          still in the game, and *everyone* can see them.
+  //          still in the tree, and *all threads* can see them.
   // BEGIN SOLUTION
   // STUB: return mine;
   all[thread] = mine;
@@ -55,14 +55,14 @@ __global__ void __launch_bounds__(kThreads)
   __shared__ float lower[kTile][kTile + 1];  // [column of the entry][i]; + 1: see TODO(3)
   __shared__ candidate all[kThreads];
 
-  // TODO(3): as in 06.5: in slices of kTile along i the block brings kTile elements of its kTile
+  // TODO(3): as in 06.5: in slices of kTile along i the block loads kTile elements of its kTile
   //          `rows` and of its kTile `columns`, which are both rows of A; each thread adds up the
   //          products for its own entry. Neighbours in x load neighbours in memory, both times.
-  //          (So they read `lower` down a column. The pad keeps them out of each other's banks.)
+  //          (So they read `lower` down a column. The padding prevents bank conflicts.)
   //          Then deviation_of(), farthest_of_block(), and one thread stores the block's
-  //          candidate in `of_block`, where the block has a place of its own.
-  //          A thread whose entry is outside of the product brings nobody(), but it brings it:
-  //          it reaches every barrier.
+  //          candidate in `of_block`, where each block has its own element.
+  //          A thread whose entry is outside the product contributes nobody(), but it must not
+  //          skip this: it reaches every barrier.
   // BEGIN SOLUTION
   const unsigned x = threadIdx.x, y = threadIdx.y;
   const std::size_t first_row = std::size_t{blockIdx.y} * kTile;
@@ -96,7 +96,7 @@ unsigned tiles_for(std::size_t n) {
   // END SOLUTION
 }
 
-/// The result, from what the blocks have found. `of_block` has at least one candidate.
+/// The result, from the candidates of all blocks. `of_block` has at least one candidate.
 result conclude(const std::vector<candidate>& of_block, std::size_t n) {
   // TODO(5): the farthest of all, as row and column, and whether it is within tolerance(n).
   // BEGIN SOLUTION
@@ -120,7 +120,7 @@ result examine(std::span<const float> a, std::size_t rows, std::size_t columns) 
   if (n == 0) return {};  // a grid of no blocks would be an error
 
   const dim3 grid(tiles_for(n), tiles_for(n)), block(kTile, kTile);
-  // TODO(6): A on the device, room for the candidate of each block, the launch in time_kernel().
+  // TODO(6): A on the device, memory for the candidate of each block, the launch in time_kernel().
   //          conclude() gets all candidates.
   // BEGIN SOLUTION
   // STUB: throw not_written("the examination", 1);  // 1 to 6

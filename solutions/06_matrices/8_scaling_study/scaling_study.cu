@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // 06.8 scaling_study: how the rate of a matrix product depends on its size and on the block's.
-// Edit:  this file, from TODO(1) to TODO(6). scaling_study.hpp says what is asked for.
+// Edit:  this file, from TODO(1) to TODO(6). scaling_study.hpp has the contract.
 // Run:   scripts/lab run 06.8
 // Test:  scripts/lab test 06.8
 // Hints: scripts/lab hint 06.8                   Chapter: docs/06_matrices.md
@@ -25,7 +25,7 @@ __global__ void __launch_bounds__(kBlock* kBlock)
 
   // TODO(1): the product in tiles, as in 06.5: in slices of kBlock along k the block fills both
   //          tiles, then each thread adds the slice's products to its sum. element() is 0 where a
-  //          tile sticks out; all threads reach all barriers.
+  //          tile extends beyond its matrix; all threads reach all barriers.
   // BEGIN SOLUTION
   const unsigned x = threadIdx.x, y = threadIdx.y;
   const std::size_t row = std::size_t{blockIdx.y} * kBlock + y;
@@ -46,8 +46,8 @@ __global__ void __launch_bounds__(kBlock* kBlock)
 
 template <unsigned kBlock>
 void launch_tiled(on_device& matrices) {
-  // TODO(1): launch tiled<kBlock> with a block for each tile of C, those that stick out included.
-  //          Ask whether the launch was accepted, but do not wait for the kernel.
+  // TODO(1): launch tiled<kBlock> with a block for each tile of C, including those at the edges.
+  //          Check that the launch was accepted, but do not wait for the kernel.
   // BEGIN SOLUTION
   const shape size = matrices.size;
   const dim3 block(kBlock, kBlock);
@@ -81,7 +81,7 @@ void launch(unsigned block, on_device& matrices) {
 
 // --- the study -----------------------------------------------------------------------------------
 
-/// Launches once, and throws wrong_product unless C is what the problem says.
+/// Launches once, and throws wrong_product unless C is the expected result of the problem.
 void verify(const problem& product, unsigned block, on_device& matrices) {
   // TODO(3): compare_exact() (lab/closeness.hpp) compares all elements, and has a message.
   //          matrices.c must not hold an older result.
@@ -107,15 +107,15 @@ float time_sample(unsigned block, on_device& matrices, unsigned launches) {
   timer.start();
   for (unsigned i = 0; i < launches; ++i) launch(block, matrices);
   timer.stop();
-  return timer.milliseconds();  // waits for the last of them
+  return timer.milliseconds();  // waits for the last launch
   // END SOLUTION
 }
 
 /// Measures one problem with one block size.
 row measure(const problem& product, unsigned block, plan options) {
-  // TODO(5): bring the matrices to the device and verify(). Then take samples. Invariant: all that
+  // TODO(5): copy the matrices to the device and verify(). Then take samples. Invariant: all that
   //          are kept have the same number of launches, and took sample_ms or longer. One that is
-  //          too short doubles the number, and what was kept so far is no good any more. Then the
+  //          too short doubles the number, and the samples kept so far are discarded. Then the
   //          rest of the row: scaling_study.hpp has the formulas, lab/report.hpp a median.
   // BEGIN SOLUTION
   // STUB: throw not_written("the measurement", 3);  // 3, 4 and 5
@@ -138,7 +138,7 @@ row measure(const problem& product, unsigned block, plan options) {
   out.operations = 2.0 * static_cast<double>(product.size.m) * static_cast<double>(product.size.n) *
                    static_cast<double>(product.size.k);
   out.ms = summarize(out.sample_ms).median_ms / out.launches;
-  out.gflops = out.operations / (out.ms * 1e6);  // 10⁹ a second are 10⁶ a millisecond
+  out.gflops = out.operations / (out.ms * 1e6);  // 10⁹ per second are 10⁶ per millisecond
   return out;
   // END SOLUTION
 }
