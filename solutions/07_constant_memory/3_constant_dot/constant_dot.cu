@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// 07.3 constant_dot: a vector that passes through 64 KiB of constant memory, piece by piece.
+// 07.3 constant_dot: a vector is copied through 64 KiB of constant memory, piece by piece.
 // Edit:  this nearly empty file: TODO(1) to TODO(4). constant_dot.hpp has the contract.
 // Run:   scripts/lab run 07.3 -- --step global_memory     (then constant_memory)
 // Test:  scripts/lab test 07.3
@@ -15,14 +15,14 @@ namespace lab::constant_dot {
 namespace {
 
 // TODO(1): step global_memory: a kernel with a product per thread, whose blocks store their sums
-//          (sum_of_block() of lab/block_sum.hpp; a thread without an element brings 0), and its
-//          launch in a time_kernel(). The host adds the blocks' sums (sum_of() of given.hpp).
+//          (sum_of_block() of lab/block_sum.hpp; a thread without an element contributes 0), and
+//          its launch in a time_kernel(). The host adds the blocks' sums (sum_of() of given.hpp).
 // BEGIN SOLUTION
 constexpr unsigned kThreads = 256;
 constexpr unsigned kBlocks = kMostInAPass / kThreads;  // of a pass: a thread for each element
 static_assert(kMostInAPass % kThreads == 0, "the blocks of a pass cover it without a rest");
 
-// --- global_memory: what the other step is compared with -----------------------------------------
+// --- global_memory: the baseline for the other step ----------------------------------------------
 
 __global__ void from_global_memory(const float* a, const float* b, std::size_t n, float* partial) {
   __shared__ float cache[kThreads];
@@ -42,15 +42,15 @@ result dot_in_global_memory(const float* a, std::span<const float> b) {
 }
 // END SOLUTION
 
-// TODO(2): step constant_memory: room for kMostInAPass floats in constant memory, and the same
-//          kernel with b there. After the last element of a pass, it holds what an earlier pass
-//          left.
+// TODO(2): step constant_memory: an array of kMostInAPass floats in constant memory, and the same
+//          kernel with b there. After the last element of a pass, the array still has the values
+//          of an earlier pass.
 // BEGIN SOLUTION
-// --- constant_memory: a pass is what fits --------------------------------------------------------
+// --- constant_memory: each pass has as many elements as fit --------------------------------------
 
 __constant__ float constant_b[kMostInAPass];
 
-/// `a` is the first element of the pass, which has `count` of them; and so is constant_b.
+/// `a` points to the first of the pass's `count` elements; constant_b begins there as well.
 __global__ void from_constant_memory(const float* a, std::size_t count, float* partial) {
   __shared__ float cache[kThreads];
   const std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
@@ -60,7 +60,7 @@ __global__ void from_constant_memory(const float* a, std::size_t count, float* p
 // END SOLUTION
 
 // TODO(3): its passes: copy a part of b, launch on the same part of a. Each block of each pass has
-//          an element of its own in the partial sums, and no kernel sees the numbers of another
+//          its own element in the partial sums, and no kernel sees the numbers of another
 //          pass. Use an event_timer for each pass, and read them only after the last launch:
 //          milliseconds() waits. Check every launch.
 // BEGIN SOLUTION
@@ -71,8 +71,8 @@ result dot_in_constant_memory(const float* a, std::span<const float> b) {
   for (std::size_t pass = 0; pass < passes; ++pass) {
     const std::size_t first = pass * kMostInAPass;
     const std::size_t count = std::min(kMostInAPass, b.size() - first);
-    // In the default stream this copy waits for the kernel of the pass before, which reads the same
-    // place, and the next kernel waits for this copy.
+    // In the default stream this copy waits for the kernel of the previous pass, which reads the
+    // same array, and the next kernel waits for this copy.
     CUDA_CHECK(cudaMemcpyToSymbol(constant_b, b.data() + first, count * sizeof(float)));
     timers[pass].start();
     from_constant_memory<<<kBlocks, kThreads>>>(a + first, count, partial.data() + pass * kBlocks);
@@ -88,7 +88,7 @@ result dot_in_constant_memory(const float* a, std::span<const float> b) {
 }  // namespace
 
 result dot(step version, std::span<const float> a, std::span<const float> b) {
-  // TODO(4): refuse what the contract refuses; a on the device; then the step's function.
+  // TODO(4): reject what the contract rejects; a on the device; then the step's function.
   // BEGIN SOLUTION
   // STUB: if (version == step::global_memory) throw not_written("step global_memory", 1);
   // STUB: throw not_written("step constant_memory", 2);  // 2 and 3
