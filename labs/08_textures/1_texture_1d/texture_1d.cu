@@ -16,23 +16,23 @@ namespace {
 
 /// A view of floats in ordinary device memory. (texture_view, in lab/texture.hpp, owns the object.)
 texture_view view_of(const device_buffer<float>& texels) {
-  // TODO(1): two structs, both = {} at first. The cudaResourceDesc says which memory: linear, where
-  //          (devPtr is a void*, so it takes a const_cast), how many bytes, in which format
+  // TODO(1): two structs, both = {} at first. The cudaResourceDesc describes the memory: linear,
+  //          its address (devPtr is a void*, so cast away const), how many bytes, in which format
   //          (cudaCreateChannelDesc<float>()). The cudaTextureDesc: cudaReadModeElementType.
   throw not_written("fetch()", 1);
 }
 
 __global__ void fetch_each(cudaTextureObject_t view, const int* indices, float* values,
                            std::size_t n) {
-  // TODO(2): this thread's value is tex1Dfetch<float>(object, index) of its index. An index outside
-  //          of the texture needs no guard; a thread past n does.
+  // TODO(2): this thread's value is tex1Dfetch<float>(object, index) for its index. An index
+  //          outside the texture needs no guard; a thread past n does.
 }
 
-// --- a CUDA array: a coordinate, and rules for what is between and outside -----------------------
+// --- a CUDA array: a coordinate, and rules for reads between texels and outside ------------------
 
 array_owner array_of(std::span<const float> texels) {
-  // TODO(3): cudaMallocArray for so many floats, the owner around it, then the texels into it:
-  //          cudaMemcpy2DToArray, one row. Nothing may be lost if the copy fails.
+  // TODO(3): cudaMallocArray for this number of floats, its owner, then copy the texels to it:
+  //          cudaMemcpy2DToArray, one row. Nothing may leak if the copy fails.
   throw not_written("sample()", 3);
 }
 
@@ -44,7 +44,7 @@ texture_view view_of(const array_owner& array, const settings& settings) {
 
 __global__ void sample_each(cudaTextureObject_t view, const float* coordinates, float* values,
                             std::size_t n) {
-  // TODO(5): as fetch_each, with tex1D<float>(object, coordinate).
+  // TODO(5): like fetch_each, with tex1D<float>(object, coordinate).
 }
 
 }  // namespace
@@ -63,8 +63,8 @@ result sample(std::span<const float> texels, const settings& sampling,
   require_texels(texels.size(), most_texels_in_an_array());
   const bool periodic = sampling.address_mode == cudaAddressModeWrap ||
                         sampling.address_mode == cudaAddressModeMirror;
-  // TODO(4): without normalised coordinates CUDA takes clamp for wrap and mirror, and says nothing.
-  //          Refuse that: throw invalid_input, with a sentence.
+  // TODO(4): without normalised coordinates CUDA silently uses clamp instead of wrap and mirror.
+  //          Reject that: throw invalid_input, with a sentence.
   const array_owner array = array_of(texels);
   const texture_view view = view_of(array, sampling);
   return values_at(coordinates,

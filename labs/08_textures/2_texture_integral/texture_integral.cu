@@ -14,8 +14,8 @@
 namespace lab::texture_integral {
 namespace {
 
-// TODO(1): a view of samples in device memory: a texture over linear memory of floats, all of it,
-//          read as it is. Try it from memory; 08.1 has it.
+// TODO(1): a view of samples in device memory: a texture over all of a linear memory of floats,
+//          read unchanged. Try to write it without looking at 08.1.
 
 // TODO(2): the kernel: each thread adds up, in double, the sample that has its number in the grid,
 //          and then those in strides of the grid, all fetched from the texture. A thread without
@@ -24,9 +24,9 @@ namespace {
 }  // namespace
 
 result integrate(std::span<const float> samples, double from, double to) {
-  // TODO(3): require_sensible() of given.hpp refuses what the contract refuses. Then the samples in
+  // TODO(3): require_sensible() of given.hpp rejects what the contract rejects. Then the samples in
   //          device memory, a view of them, the kernel in a time_kernel(), and h times the sum of
-  //          all blocks' sums. Invariant: memory and view live until the kernel is done.
+  //          all blocks' sums. Invariant: memory and view live until the kernel has finished.
   throw not_written("the integral", 1);
 }
 

@@ -16,8 +16,8 @@ namespace {
 
 /// A view of floats in ordinary device memory. (texture_view, in lab/texture.hpp, owns the object.)
 texture_view view_of(const device_buffer<float>& texels) {
-  // TODO(1): two structs, both = {} at first. The cudaResourceDesc says which memory: linear, where
-  //          (devPtr is a void*, so it takes a const_cast), how many bytes, in which format
+  // TODO(1): two structs, both = {} at first. The cudaResourceDesc describes the memory: linear,
+  //          its address (devPtr is a void*, so cast away const), how many bytes, in which format
   //          (cudaCreateChannelDesc<float>()). The cudaTextureDesc: cudaReadModeElementType.
   // BEGIN SOLUTION
   // STUB: throw not_written("fetch()", 1);
@@ -34,19 +34,19 @@ texture_view view_of(const device_buffer<float>& texels) {
 
 __global__ void fetch_each(cudaTextureObject_t view, const int* indices, float* values,
                            std::size_t n) {
-  // TODO(2): this thread's value is tex1Dfetch<float>(object, index) of its index. An index outside
-  //          of the texture needs no guard; a thread past n does.
+  // TODO(2): this thread's value is tex1Dfetch<float>(object, index) for its index. An index
+  //          outside the texture needs no guard; a thread past n does.
   // BEGIN SOLUTION
   const std::size_t k = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
   if (k < n) values[k] = tex1Dfetch<float>(view, indices[k]);
   // END SOLUTION
 }
 
-// --- a CUDA array: a coordinate, and rules for what is between and outside -----------------------
+// --- a CUDA array: a coordinate, and rules for reads between texels and outside ------------------
 
 array_owner array_of(std::span<const float> texels) {
-  // TODO(3): cudaMallocArray for so many floats, the owner around it, then the texels into it:
-  //          cudaMemcpy2DToArray, one row. Nothing may be lost if the copy fails.
+  // TODO(3): cudaMallocArray for this number of floats, its owner, then copy the texels to it:
+  //          cudaMemcpy2DToArray, one row. Nothing may leak if the copy fails.
   // BEGIN SOLUTION
   // STUB: throw not_written("sample()", 3);
   const cudaChannelFormatDesc format = cudaCreateChannelDesc<float>();
@@ -80,7 +80,7 @@ texture_view view_of(const array_owner& array, const settings& settings) {
 
 __global__ void sample_each(cudaTextureObject_t view, const float* coordinates, float* values,
                             std::size_t n) {
-  // TODO(5): as fetch_each, with tex1D<float>(object, coordinate).
+  // TODO(5): like fetch_each, with tex1D<float>(object, coordinate).
   // BEGIN SOLUTION
   const std::size_t k = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
   if (k < n) values[k] = tex1D<float>(view, coordinates[k]);
@@ -103,8 +103,8 @@ result sample(std::span<const float> texels, const settings& sampling,
   require_texels(texels.size(), most_texels_in_an_array());
   const bool periodic = sampling.address_mode == cudaAddressModeWrap ||
                         sampling.address_mode == cudaAddressModeMirror;
-  // TODO(4): without normalised coordinates CUDA takes clamp for wrap and mirror, and says nothing.
-  //          Refuse that: throw invalid_input, with a sentence.
+  // TODO(4): without normalised coordinates CUDA silently uses clamp instead of wrap and mirror.
+  //          Reject that: throw invalid_input, with a sentence.
   // BEGIN SOLUTION
   if (periodic && !sampling.normalized)
     throw invalid_input("texture_1d: wrap and mirror need normalised coordinates (0 to 1)");

@@ -14,11 +14,11 @@
 namespace lab::texture_integral {
 namespace {
 
-// TODO(1): a view of samples in device memory: a texture over linear memory of floats, all of it,
-//          read as it is. Try it from memory; 08.1 has it.
+// TODO(1): a view of samples in device memory: a texture over all of a linear memory of floats,
+//          read unchanged. Try to write it without looking at 08.1.
 // BEGIN SOLUTION
 constexpr unsigned kThreads = 256;
-constexpr unsigned kMaxBlocks = 1024;  // fills the GPUs of today; more samples are a stride away
+constexpr unsigned kMaxBlocks = 1024;  // fills the GPUs of today; the threads stride over the rest
 
 /// A view of samples in device memory; as in 08.1.
 texture_view view_of(const device_buffer<float>& samples) {
@@ -53,9 +53,9 @@ __global__ void add_samples(cudaTextureObject_t samples, std::size_t n, double* 
 }  // namespace
 
 result integrate(std::span<const float> samples, double from, double to) {
-  // TODO(3): require_sensible() of given.hpp refuses what the contract refuses. Then the samples in
+  // TODO(3): require_sensible() of given.hpp rejects what the contract rejects. Then the samples in
   //          device memory, a view of them, the kernel in a time_kernel(), and h times the sum of
-  //          all blocks' sums. Invariant: memory and view live until the kernel is done.
+  //          all blocks' sums. Invariant: memory and view live until the kernel has finished.
   // BEGIN SOLUTION
   // STUB: throw not_written("the integral", 1);
   require_sensible(samples, from, to);
