@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// 09.1 gl_image: a kernel draws into a buffer of OpenGL, and no pixel passes through the host.
-// Edit:  this file, from TODO(1) to TODO(5). gl_image.hpp says what is drawn.
+// 09.1 gl_image: a kernel draws into an OpenGL buffer, and no pixel passes through the host.
+// Edit:  this file, from TODO(1) to TODO(5). gl_image.hpp says what to draw.
 // Run:   scripts/lab run 09.1                      (writes gl_image.png)
 // Test:  scripts/lab test 09.1
 // Hints: scripts/lab hint 09.1                     Chapter: docs/09_graphics_interop.md
@@ -17,9 +17,9 @@ namespace {
 
 constexpr int kTile = 16;  // a block is kTile x kTile threads
 
-/// `pixels` is a buffer of OpenGL. It has the picture row by row, the *lowest* row first.
+/// `pixels` is an OpenGL buffer. It has the picture row by row, the *lowest* row first.
 __global__ void paint(int width, int height, uchar4* pixels) {
-  // TODO(1): the colour of this thread's pixel (x, y), row 0 being the upper one, in its place.
+  // TODO(1): store the colour of this thread's pixel (x, y), where row 0 is the top row.
   //          Threads outside the picture do nothing.
   // BEGIN SOLUTION
   const int x = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
@@ -33,11 +33,11 @@ __global__ void paint(int width, int height, uchar4* pixels) {
 
 // --- who owns what -------------------------------------------------------------------------------
 
-/// The buffer is known to CUDA while this lives. Registering takes long: it is done once.
+/// CUDA knows the buffer as long as this object lives. Registering is slow: do it once.
 class registration {
  public:
   explicit registration(const pixel_buffer& buffer) {
-    // TODO(2): register buffer.name() with CUDA, as one whose old contents no kernel wants.
+    // TODO(2): register buffer.name() with CUDA, as one whose old contents no kernel reads.
     // BEGIN SOLUTION
     // STUB: throw not_written("the registration", 2);
     CUDA_CHECK(cudaGraphicsGLRegisterBuffer(&resource_, buffer.name(),
@@ -63,7 +63,7 @@ class registration {
 class mapping {
  public:
   explicit mapping(const registration& registered) : resource_(registered.resource()) {
-    // TODO(3): map the one resource.
+    // TODO(3): map the resource.
     // BEGIN SOLUTION
     // STUB: throw not_written("the mapping", 3);
     CUDA_CHECK(cudaGraphicsMapResources(1, &resource_));
@@ -71,13 +71,13 @@ class mapping {
   }
   mapping(const mapping&) = delete;
   mapping& operator=(const mapping&) = delete;
-  ~mapping() {  // for the way out when something was thrown
+  ~mapping() {  // for the case that an exception is thrown
     if (resource_ != nullptr) CUDA_CHECK_NOTHROW(cudaGraphicsUnmapResources(1, &resource_));
   }
 
-  /// Where the buffer lies, in device memory, until it is unmapped. `bytes` is how many there are.
+  /// The buffer's address in device memory until it is unmapped. `bytes` is its size.
   uchar4* pixels(std::size_t& bytes) const {
-    // TODO(3): ask CUDA. The address may be another one each time the buffer is mapped.
+    // TODO(3): ask CUDA. The address may be different each time the buffer is mapped.
     // BEGIN SOLUTION
     // STUB: bytes = 0;
     // STUB: return nullptr;
@@ -89,7 +89,7 @@ class mapping {
 
   void unmap() {
     cudaGraphicsResource_t mapped = std::exchange(resource_, nullptr);  // once is enough
-    // TODO(3): unmap it. What OpenGL draws after this call waits for the kernels launched before.
+    // TODO(3): unmap it. OpenGL's drawing after this call waits for kernels launched before it.
     // BEGIN SOLUTION
     CUDA_CHECK(cudaGraphicsUnmapResources(1, &mapped));
     // END SOLUTION
@@ -101,11 +101,11 @@ class mapping {
 
 // --- OpenGL's turn -------------------------------------------------------------------------------
 
-/// Has OpenGL draw the buffer's width x height pixels, from the lower left corner on.
+/// Makes OpenGL draw the buffer's width x height pixels, from the lower left corner.
 void draw_pixels(const pixel_buffer& buffer, int width, int height) {
-  // TODO(4): bind the buffer as GL_PIXEL_UNPACK_BUFFER. Then glDrawPixels takes its last argument
-  //          for an offset in that buffer, and not for a pointer. Pixels are GL_RGBA,
-  //          GL_UNSIGNED_BYTE each. Afterwards no buffer is bound, and check_gl() asks for errors.
+  // TODO(4): bind the buffer as GL_PIXEL_UNPACK_BUFFER. Then the last argument of glDrawPixels
+  //          is an offset in that buffer instead of a pointer. Pixels are GL_RGBA,
+  //          GL_UNSIGNED_BYTE each. Afterwards no buffer is bound; check_gl() checks for errors.
   // BEGIN SOLUTION
   glBindBuffer(GL_PIXEL_UNPACK_BUFFER, buffer.name());
   glDrawPixels(width, height, GL_RGBA, GL_UNSIGNED_BYTE, nullptr);
@@ -120,8 +120,8 @@ result draw(int width, int height) {
   require_good(width, height);
   const gl_canvas canvas(width, height);  // what OpenGL draws goes here
 
-  // TODO(5): a pixel_buffer for all pixels (its size is a number of bytes), registered; map it,
-  //          launch paint on what it maps to, unmap it, draw its pixels.
+  // TODO(5): a pixel_buffer for all pixels (its size is in bytes), registered; map it, launch
+  //          paint with the mapped address, unmap it, draw its pixels.
   //          Invariant: kernels use the buffer only between map and unmap, OpenGL only outside.
   // BEGIN SOLUTION
   // STUB: const pixel_buffer buffer(4);

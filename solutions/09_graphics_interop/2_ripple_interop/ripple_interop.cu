@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// 09.2 ripple_interop: frame after frame in one buffer of OpenGL.
+// 09.2 ripple_interop: frame after frame in one OpenGL buffer.
 // Edit:  this file, from TODO(1) to TODO(3). The formula is that of 04.2.
 // Run:   scripts/lab run 09.2 -- --window          (or --out ripple.png, for a browser)
 // Test:  scripts/lab test 09.2
@@ -23,9 +23,9 @@ float phase_of(int tick) { return static_cast<float>(std::fmod(tick / 7.0, 2 * s
 
 // --- the kernel: for both steps ------------------------------------------------------------------
 
-/// OpenGL's rows: the lowest one first. (So that both steps can hand them to glDrawPixels.)
+/// OpenGL's rows: the lowest one first. (So both steps can pass them to glDrawPixels.)
 __global__ void ripple(int width, int height, float phase, uchar4* pixels) {
-  // TODO(1): the grey of this thread's pixel (x, y), row 0 being the upper one, in its place.
+  // TODO(1): store the grey value of this thread's pixel (x, y), where row 0 is the top row.
   // BEGIN SOLUTION
   const int x = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   const int y = static_cast<int>(blockIdx.y * blockDim.y + threadIdx.y);
@@ -48,7 +48,7 @@ void launch(int width, int height, int tick, uchar4* pixels, event_timer& timer)
 }
 
 // --- given: through_host -------------------------------------------------------------------------
-// Each pixel leaves the device and comes back to it, twice over the bus, and the host waits.
+// Each pixel goes to the host and back to the device, twice over the bus, and the host waits.
 
 class pond_through_host {
  public:
@@ -75,14 +75,14 @@ class pond_through_host {
 };
 
 // --- interop -------------------------------------------------------------------------------------
-// From lab/: pixel_buffer owns a buffer of OpenGL, registered_buffer its registration with CUDA. A
-// mapped_buffer<uchar4>(registered, count) maps it: data() is the pointer, unmap() ends it. They
-// are what you wrote in 09.1. A gl_picture draws, as above; with a buffer bound to
+// From lab/: pixel_buffer owns an OpenGL buffer, registered_buffer its registration with CUDA. A
+// mapped_buffer<uchar4>(registered, count) maps it: data() is the pointer, unmap() ends it. You
+// wrote these in 09.1. A gl_picture draws, as above; with a buffer bound to
 // GL_PIXEL_UNPACK_BUFFER, draw(nullptr) draws what is in that buffer.
 
 class pond_in_opengl {
  public:
-  // TODO(2): what is made once for all frames, and in which order does it go?
+  // TODO(2): what is created once for all frames, and in which order is it destroyed?
   // BEGIN SOLUTION
   // STUB: pond_in_opengl(int, int) { throw not_written("step interop", 2); }
   pond_in_opengl(int width, int height)
@@ -115,15 +115,15 @@ class pond_in_opengl {
   // BEGIN SOLUTION
   int width_, height_;
   std::size_t count_;
-  pixel_buffer buffer_;           // goes last: a buffer is deleted after …
-  registered_buffer registered_;  // … CUDA has given it up
+  pixel_buffer buffer_;           // destroyed last: a buffer is deleted after …
+  registered_buffer registered_;  // … CUDA has unregistered it
   gl_picture picture_;
   // END SOLUTION
 };
 
 // --- the animation -------------------------------------------------------------------------------
 
-/// One pond, many frames: the copies of what is returned share it.
+/// One pond, many frames: all copies of the returned function share it.
 template <class Pond>
 frame_callback animate(int width, int height) {
   // TODO(3): a lambda that draws on a pond made here, once, and not in each call. (As in 04.2.)

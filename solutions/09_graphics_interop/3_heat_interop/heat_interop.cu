@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// 09.3 heat_interop: a simulation stays on the device, and is seen without leaving it.
+// 09.3 heat_interop: a simulation stays on the device, and is displayed without leaving it.
 // Edit:  this nearly empty file: TODO(1) to TODO(4). heat_interop.hpp has the contract, and
 //        given.hpp the two kernels of a time step, which are those of 08.4.
 // Run:   scripts/lab run 09.3 -- --window          (or --out heat.png, for a browser)
@@ -32,10 +32,10 @@ __global__ void colour(int width, int height, const float* cells, const uchar4* 
 }
 // END SOLUTION
 
-// TODO(2): what is on the device as long as the animation lasts, and a function for a frame: its
-//          time steps, copy_heaters and blend, and then the colours of what was written last, into
-//          pixels that the caller has. The next frame goes on from there. (Two device_buffers can
-//          be swapped: their memory stays where it is.) An event_timer gets the time of all.
+// TODO(2): the data that stays on the device during the animation, and a function for a frame: its
+//          time steps, copy_heaters and blend, and then the colours of the buffer written last,
+//          into the caller's pixels. The next frame continues from there. (Two device_buffers can
+//          be swapped: their memory stays where it is.) An event_timer gets the time of all of it.
 // BEGIN SOLUTION
 class device_plate {
  public:
@@ -54,7 +54,7 @@ class device_plate {
   int height() const { return height_; }
   std::size_t count() const { return cells_.size(); }
 
-  /// A frame's time steps, then the plate's colours, into `pixels`; `timer` gets the time of all.
+  /// A frame's time steps, then the plate's colours, into `pixels`; `timer` measures all of it.
   void advance_and_colour(uchar4* pixels, event_timer& timer) {
     timer.start();
     for (int i = 0; i < steps_; ++i) {
@@ -77,8 +77,8 @@ class device_plate {
 };
 // END SOLUTION
 
-// TODO(3): step through_host: what is made once, and what is done for each frame. gl_picture draws
-//          pixels that the host has.
+// TODO(3): step through_host: what is created once, and what is done for each frame. gl_picture
+//          draws pixels in host memory.
 // BEGIN SOLUTION
 class view_through_host {
  public:
@@ -100,8 +100,8 @@ class view_through_host {
 };
 // END SOLUTION
 
-// TODO(4): step interop, as in 09.2: what is made once, and what is done for each frame. The buffer
-//          is CUDA's as long as a kernel writes into it, and no longer.
+// TODO(4): step interop, as in 09.2: what is created once, and what is done for each frame. The
+//          buffer is mapped as long as a kernel writes to it, and no longer.
 // BEGIN SOLUTION
 class view_in_opengl {
  public:
