@@ -19,7 +19,7 @@
 namespace lab::add_numbers {
 namespace {
 
-// A kernel's pointers point to device memory: here two numbers, and room for their sum.
+// A kernel's pointers point to device memory: here two numbers, and memory for their sum.
 __global__ void add_two(const int* numbers, int* sum) {
   // TODO(1): thread 0 stores the sum of both numbers; the other threads do nothing. In C++
   //          an int must not overflow, and an unsigned wraps around: add as unsigned.

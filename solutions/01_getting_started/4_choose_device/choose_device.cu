@@ -75,7 +75,7 @@ std::optional<int> best(std::span<const candidate> list, const requirement& need
 }
 
 int select(int device) {
-  // TODO(3): require_device() of given.hpp refuses what the contract refuses. Make the device the
+  // TODO(3): require_device() of given.hpp rejects what the contract rejects. Make the device the
   //          current one. Then ask CUDA for the current device, and return that.
   // BEGIN SOLUTION
   // STUB: throw not_written("selecting a device", 3);
