@@ -17,9 +17,9 @@ namespace {
 // TODO(1): a view of samples in device memory: a texture over all of a linear memory of floats,
 //          read unchanged. Try to write it without looking at 08.1.
 
-// TODO(2): the kernel: each thread adds up, in double, the sample that has its number in the grid,
-//          and then those in strides of the grid, all fetched from the texture. A thread without
-//          any brings 0. Then the block's sum (lab/block_sum.hpp), which one thread stores.
+// TODO(2): the kernel: each thread adds up, in double, the samples from its index in the grid on,
+//          in strides of the grid, all fetched from the texture. A thread without samples
+//          contributes 0. Then the block's sum (lab/block_sum.hpp), which one thread stores.
 
 }  // namespace
 

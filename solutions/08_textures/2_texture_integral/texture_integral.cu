@@ -33,9 +33,9 @@ texture_view view_of(const device_buffer<float>& samples) {
 }
 // END SOLUTION
 
-// TODO(2): the kernel: each thread adds up, in double, the sample that has its number in the grid,
-//          and then those in strides of the grid, all fetched from the texture. A thread without
-//          any brings 0. Then the block's sum (lab/block_sum.hpp), which one thread stores.
+// TODO(2): the kernel: each thread adds up, in double, the samples from its index in the grid on,
+//          in strides of the grid, all fetched from the texture. A thread without samples
+//          contributes 0. Then the block's sum (lab/block_sum.hpp), which one thread stores.
 // BEGIN SOLUTION
 /// partial[block] = the sum of the samples of the block's threads.
 __global__ void add_samples(cudaTextureObject_t samples, std::size_t n, double* partial) {
