@@ -14,18 +14,18 @@
 namespace lab::count_threads {
 namespace {
 
-// TODO(1): a kernel whose threads find their row i and column j in the grid (not in their block),
-//          and add 1 to one counter if they fulfil the condition. Many threads do so at the same
-//          time: reading the number, adding 1 and writing it back must be one step that nothing
-//          comes between. (unsigned long long is CUDA's name for 64 bits that atomicAdd takes.)
+// TODO(1): a kernel whose threads compute their row i and column j in the grid (not in the block),
+//          and add 1 to one counter if they satisfy the condition. Many threads do so at the same
+//          time: reading the number, adding 1 and writing it back must be one indivisible step.
+//          (unsigned long long is the 64-bit type that atomicAdd accepts.)
 
 }  // namespace
 
 result count(condition criterion, const shape& grid) {
-  // TODO(2): require_possible() of given.hpp refuses what the contract refuses. Then the counter,
+  // TODO(2): require_possible() of given.hpp rejects what the contract rejects. Then the counter,
   //          and the launch, in exactly this shape, in a time_kernel(). It may run the kernel
-  //          several times, so set the counter to 0 by cudaMemset() in what time_kernel() runs
-  //          before each launch, and check that call as every call.
+  //          several times, so set the counter to 0 with cudaMemset() in the function that it runs
+  //          before each launch, and check that call like every call.
   throw not_written("counting", 1);
 }
 

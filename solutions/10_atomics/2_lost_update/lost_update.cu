@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// 10.2 lost_update: what happens when two threads do x++ at the same time, and how to repair it.
-// Edit:  this file, TODO(1) and TODO(2). lost_update.hpp says what is asked for.
+// 10.2 lost_update: what happens when two threads do x++ at the same time, and how to fix it.
+// Edit:  this file, TODO(1) and TODO(2). lost_update.hpp has the contract.
 // Run:   scripts/lab run 10.2            (only the second half: -- --only-count)
 // Test:  scripts/lab test 10.2           scripts/lab check 10.2 looks for races
 // Hints: scripts/lab hint 10.2           Chapter: docs/10_atomics.md
@@ -16,13 +16,13 @@ namespace {
 
 // --- slow motion ---------------------------------------------------------------------------------
 
-/// One block. moments[k] becomes what there is after turn k.
+/// For one block. moments[k] becomes the state after turn k.
 __global__ void replay_turns(const turn* schedule, std::size_t turns, int* x, moment* moments) {
-  // TODO(1): every thread walks through all turns. When it is its own turn, a thread does the step:
+  // TODO(1): every thread loops over all turns. When it is its own turn, a thread does the step:
   //          read *x into its register, add 1 to the register, or write the register to *x, and
-  //          notes the moment. The others do nothing in this turn.
-  //          Invariant: no turn begins before the one before it is over. Every thread reaches every
-  //          __syncthreads(), also those whose turn it is not.
+  //          stores the moment. The others do nothing in this turn.
+  //          Invariant: no turn begins before the previous one is over. Every thread reaches every
+  //          __syncthreads(), even if it is not its turn.
   // BEGIN SOLUTION
   unsigned own = 0;  // unsigned: the largest number may be added to
   for (std::size_t k = 0; k < turns; ++k) {
@@ -39,12 +39,12 @@ __global__ void replay_turns(const turn* schedule, std::size_t turns, int* x, mo
 
 // --- full speed ----------------------------------------------------------------------------------
 
-using counter = unsigned long long;  // CUDA's name for 64 bits that atomicAdd takes
+using counter = unsigned long long;  // the 64-bit type that atomicAdd accepts
 static_assert(sizeof(counter) == sizeof(std::uint64_t));
 
-// TODO(2): this kernel is finished, compiles, and is wrong. Its author knew that an increment has
-//          three steps, and thought that a barrier would keep them apart. How much is lost, and
-//          why? Run it, then `scripts/lab check 10.2`, and repair it.
+// TODO(2): this kernel is complete, compiles, and is wrong. Its author knew that an increment has
+//          three steps, and thought that a barrier would separate them. How much is lost, and
+//          why? Run it, then `scripts/lab check 10.2`, and fix it.
 __global__ void count_everybody(counter* count, unsigned rounds) {
   for (unsigned round = 0; round < rounds; ++round) {
     // BEGIN SOLUTION
@@ -59,7 +59,7 @@ __global__ void count_everybody(counter* count, unsigned rounds) {
 
 }  // namespace
 
-// --- the host's part -----------------------------------------------------------------------------
+// --- the host code -------------------------------------------------------------------------------
 
 std::vector<moment> replay(std::span<const turn> schedule, unsigned threads, std::int32_t start) {
   require_good(schedule, threads);

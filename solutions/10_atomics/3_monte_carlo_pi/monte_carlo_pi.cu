@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // 10.3 monte_carlo_pi: the same count with one atomic for each hit, each warp, each block.
-// Edit:  this file, from TODO(1) to TODO(5). monte_carlo_pi.hpp says what is asked for.
+// Edit:  this file, from TODO(1) to TODO(5). monte_carlo_pi.hpp has the contract.
 // Run:   scripts/lab run 10.3 -- --size 1M
 // Test:  scripts/lab test 10.3
 // Hints: scripts/lab hint 10.3                  Chapter: docs/10_atomics.md
@@ -38,7 +38,7 @@ __global__ void draw_numbers(std::uint64_t seed, std::uint64_t first, std::size_
     numbers[i] = number(seed, first + i);
 }
 
-/// Whether a number, as a point of the unit square, lies in the quarter circle.
+/// Whether a number, as a point of the unit square, is in the quarter circle.
 __device__ bool is_hit(std::uint64_t bits) {
   // TODO(2): the two coordinates, 31 bits each, and X² + Y² < 2^62. In which type?
   // BEGIN SOLUTION
@@ -50,7 +50,7 @@ __device__ bool is_hit(std::uint64_t bits) {
 
 // --- given: the counter --------------------------------------------------------------------------
 
-/// Adds to the counter, by one atomic addition. The lower half of the counter counts hits, the
+/// Adds to the counter with one atomic addition. The lower half of the counter counts hits, the
 /// upper half these additions, so that their number can be checked. All kernels use
 /// this.
 __device__ void add_hits(counter* total, unsigned hits) { atomicAdd(total, (1ULL << 32) + hits); }
@@ -58,8 +58,8 @@ __device__ void add_hits(counter* total, unsigned hits) { atomicAdd(total, (1ULL
 // --- per_hit: one atomic for each hit ------------------------------------------------------------
 
 __global__ void per_hit(std::uint64_t points, std::uint64_t seed, counter* total) {
-  // TODO(3): walk through the points in strides of the grid. Point k is number(seed, k). For each
-  //          hit add 1.
+  // TODO(3): loop over the points in strides of the grid. Point k is number(seed, k). Add 1 for
+  //          each hit.
   // BEGIN SOLUTION
   const std::uint64_t stride = std::uint64_t{gridDim.x} * blockDim.x;
   for (std::uint64_t k = std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x; k < points;
@@ -71,9 +71,9 @@ __global__ void per_hit(std::uint64_t points, std::uint64_t seed, counter* total
 // --- per_warp: count in a register, add up the lanes, one atomic for each warp -------------------
 // Requires blocks of whole warps.
 
-/// The hits of this thread's points. No thread has to wait for another to count them.
+/// The number of hits among this thread's points. Counting them needs no other thread.
 __device__ unsigned hits_of_thread(std::uint64_t points, std::uint64_t seed) {
-  // TODO(4): the loop of per_hit, with a variable of the thread's own.
+  // TODO(4): the loop of per_hit, with a local variable.
   // BEGIN SOLUTION
   // STUB: return 0;
   unsigned hits = 0;
@@ -88,7 +88,7 @@ __device__ unsigned hits_of_thread(std::uint64_t points, std::uint64_t seed) {
 /// The sum of what the 32 lanes of this warp contribute, for lane 0. All 32 lanes call it.
 __device__ unsigned sum_of_warp(unsigned value) {
   // TODO(4): a tree without shared memory. __shfl_down_sync(kAllLanes, value, d) is the `value` of
-  //          the lane d further up. Add that of the lane 16 further up, then 8, 4, 2, 1.
+  //          the lane d positions up. Add the value 16 positions up, then 8, 4, 2, 1.
   //          Invariant: before each level, the numbers of the first 2d lanes add up to the sum. All
   //          lanes take part in every shuffle, whether their sum is still needed or not.
   // BEGIN SOLUTION
@@ -106,13 +106,13 @@ __global__ void per_warp(std::uint64_t points, std::uint64_t seed, counter* tota
   // END SOLUTION
 }
 
-// --- per_block: the warps' sums meet in shared memory, one atomic for each block -----------------
+// --- per_block: the warps' sums are added in shared memory, one atomic for each block ------------
 // Requires blocks of whole warps.
 
 __global__ void per_block(std::uint64_t points, std::uint64_t seed, counter* total) {
-  // TODO(5): lane 0 of each warp puts its sum into shared memory: a block has at most 32 warps.
-  //          When all are there, the first warp adds them up, a lane for each. Lanes without a warp
-  //          bring a 0. One thread adds the block's sum.
+  // TODO(5): lane 0 of each warp stores its sum in shared memory: a block has at most 32 warps.
+  //          When all are there, the first warp adds them up, one per lane. Lanes without a warp
+  //          contribute 0. One thread adds the block's sum.
   //          Every thread of the block reaches the __syncthreads().
   // BEGIN SOLUTION
   __shared__ unsigned sum_of[kLanes];  // of a warp of this block

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// 10.5 atomic_toolbox: all atomic functions, one that is missing, and who can see them.
-// Edit:  this file, from TODO(1) to TODO(5). atomic_toolbox.hpp says what is asked for.
+// 10.5 atomic_toolbox: all atomic functions, one that is missing, and their scopes.
+// Edit:  this file, from TODO(1) to TODO(5). atomic_toolbox.hpp has the contract.
 // Run:   scripts/lab run 10.5
 // Test:  scripts/lab test 10.5
 // Hints: scripts/lab hint 10.5                  Chapter: docs/10_atomics.md
@@ -16,9 +16,9 @@ namespace {
 
 // --- one cell, many requests ---------------------------------------------------------------------
 
-/// Calls the atomic function; returns what it returns.
+/// Calls the atomic function and returns its result.
 __device__ unsigned call(operation op, unsigned* cell, const request& operands) {
-  // TODO(1): the other functions. atomic_toolbox.hpp says what each is to do.
+  // TODO(1): the other functions. atomic_toolbox.hpp says what each one does.
   switch (op) {
     case operation::add:
       return atomicAdd(cell, operands.value);
@@ -58,11 +58,11 @@ __global__ void apply_to_cell(operation op, unsigned* cell, const request* reque
 
 // --- the largest float: there is no atomicMax for it ---------------------------------------------
 
-/// Whether a is to take the place of b: it is larger, where a NaN is larger than everything else,
-/// and +0 larger than -0.
+/// Whether a should replace b: it is larger, where a NaN is larger than everything else, and +0
+/// is larger than -0.
 __device__ bool is_larger(float a, float b) {
-  // TODO(2): comparisons with a NaN are false, and -0 == +0. So both cases need a thought of their
-  //          own. What tells a NaN from all other numbers, if not isnan()? What is different in the
+  // TODO(2): comparisons with a NaN are false, and -0 == +0. So both cases need special treatment.
+  //          How do you tell a NaN from all other numbers without isnan()? What is different in the
   //          bits of -0? (__float_as_int)
   // BEGIN SOLUTION
   // STUB: return false;
@@ -75,11 +75,11 @@ __device__ bool is_larger(float a, float b) {
 
 /// Replaces the float in the cell by `value` if that is larger. The cell holds the float's bits.
 __device__ void raise_to(unsigned* cell, float value) {
-  // TODO(3): guess what is in the cell (kLowest will do). As long as `value` is larger than that,
-  //          put its bits there by atomicCAS, provided that the guess is still right. atomicCAS
-  //          returns what was there: was it as guessed, then you are done; if not, it is the next
-  //          guess.
-  //          Invariant: whatever is in the cell is only ever replaced by something larger.
+  // TODO(3): guess the value in the cell (kLowest will do). As long as `value` is larger than the
+  //          guess, store its bits with atomicCAS, which does so only if the guess is right. It
+  //          returns the old value: if that is what you guessed, you are done; if not, it is the
+  //          next guess.
+  //          Invariant: the value in the cell is only ever replaced by a larger one.
   // BEGIN SOLUTION
   unsigned guess = __float_as_uint(kLowest);
   while (is_larger(value, __uint_as_float(guess))) {
@@ -96,11 +96,11 @@ __global__ void find_float_max(const float* values, std::size_t n, unsigned* cel
   if (i < n) raise_to(cell, values[i]);
 }
 
-// --- scopes: who has to see that it was one step -------------------------------------------------
+// --- scopes: for which threads an operation must be atomic ---------------------------------------
 
 /// One block of kGroup threads for each group.
 __global__ void add_up_groups(const unsigned* values, std::size_t n, unsigned* sums) {
-  // TODO(4): this thread adds its value to its block's sum. No other block touches that one.
+  // TODO(4): this thread adds its value to its block's sum. No other block accesses that sum.
   //          Which scope is enough?
   // BEGIN SOLUTION
   const std::size_t i = blockIdx.x * kGroup + threadIdx.x;
@@ -110,16 +110,16 @@ __global__ void add_up_groups(const unsigned* values, std::size_t n, unsigned* s
 
 __global__ void add_to_counter(unsigned* counter, unsigned threads, unsigned amount) {
   // TODO(5): the first `threads` threads of the grid add `amount`. The host adds to the same
-  //          counter. Which scope does it take?
+  //          counter. Which scope does that need?
   // BEGIN SOLUTION
   const std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
   if (i < threads) atomicAdd_system(counter, amount);
   // END SOLUTION
 }
 
-/// The host's part of it, while the kernel may be running.
+/// The host's additions, while the kernel may be running.
 void add_on_host(unsigned* counter, unsigned times, unsigned amount) {
-  // TODO(5): the host's atomic functions are std::atomic_ref's. (fetch_add)
+  // TODO(5): the host's atomic functions are those of std::atomic_ref. (fetch_add)
   // BEGIN SOLUTION
   const std::atomic_ref<unsigned> shared(*counter);
   for (unsigned time = 0; time < times; ++time) shared.fetch_add(amount);
@@ -128,7 +128,7 @@ void add_on_host(unsigned* counter, unsigned times, unsigned amount) {
 
 }  // namespace
 
-// --- the host's part -----------------------------------------------------------------------------
+// --- the host code -------------------------------------------------------------------------------
 
 outcome apply(operation op, std::uint32_t start, std::span<const request> requests) {
   outcome out;
@@ -197,7 +197,7 @@ std::uint32_t add_together(std::uint32_t start, unsigned threads, unsigned host_
   const std::unique_ptr<unsigned, managed_free> counter(memory);
   *counter = start;
   // TODO(5): launch add_to_counter (a grid of no blocks would be an error), add on the host, and
-  //          return the counter's value when both are done. Who waits for the kernel?
+  //          return the counter's value when both are done. What waits for the kernel?
   // BEGIN SOLUTION
   // STUB: throw not_written("adding together", 5);
   if (threads != 0) add_to_counter<<<blocks_for(threads), kThreads>>>(memory, threads, amount);
