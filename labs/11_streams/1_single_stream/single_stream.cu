@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// 11.1 single_stream: data that comes and goes in chunks, while the host does something else.
-// Edit:  this file, from TODO(1) to TODO(5). single_stream.hpp says what is asked for.
+// 11.1 single_stream: data is copied and processed in chunks, while the host does other work.
+// Edit:  this file, from TODO(1) to TODO(5). single_stream.hpp has the contract.
 // Run:   scripts/lab run 11.1
 // Test:  scripts/lab test 11.1
 // Hints: scripts/lab hint 11.1                     Chapter: docs/11_streams.md
@@ -20,8 +20,8 @@ constexpr unsigned kThreads = kGroup;  // a block is a group, which begins where
 
 struct pinned_free {
   void operator()(int* memory) const noexcept {
-    // TODO(1): give the pinned memory back. It did not come from malloc or cudaMalloc.
-    //          CUDA_CHECK_NOTHROW is for destructors and the like.
+    // TODO(1): free the pinned memory. It did not come from malloc or cudaMalloc.
+    //          CUDA_CHECK_NOTHROW is for destructors and similar functions.
   }
 };
 using pinned_ints = std::unique_ptr<int[], pinned_free>;
@@ -36,13 +36,13 @@ pinned_ints allocate_pinned(std::size_t n) {
 class stream {
  public:
   stream() {
-    // TODO(2): create stream_ with the flag cudaStreamNonBlocking: without it, work that was put
-    //          into the default stream by mistake would be waited for, unnoticed.
+    // TODO(2): create stream_ with the flag cudaStreamNonBlocking: without it, the stream would
+    //          silently wait for work that you put into the default stream by mistake.
     throw not_written("creating a stream", 2);
   }
   ~stream() {
-    // TODO(2): wait for all that is in stream_, so that no memory is freed below a copy that is
-    //          under way, then destroy the stream. (CUDA_CHECK_NOTHROW)
+    // TODO(2): wait for all work in stream_, so that no memory is freed while a copy still uses
+    //          it, then destroy the stream. (CUDA_CHECK_NOTHROW)
   }
   stream(const stream&) = delete;
   stream& operator=(const stream&) = delete;
@@ -57,8 +57,8 @@ class stream {
 
 /// The mean of element k of a group of `size` elements, and the two after it, around the ring.
 __device__ long long mean_of_neighbours(const int* group, unsigned size, unsigned k) {
-  // TODO(3): three elements of the group, none of them outside. The sum of three ints may be more
-  //          than an int can hold.
+  // TODO(3): three elements of the group, none of them outside it. The sum of three ints may be
+  //          more than an int can hold.
   return 0;
 }
 
@@ -68,11 +68,11 @@ __global__ void average(const int* a, const int* b, int* c, std::size_t count) {
 }
 
 /// Puts the work for the elements first, …, first + count - 1 into the stream, and does not wait
-/// for it. The device's arrays have room for one chunk: its element 0 is the host's `first`.
+/// for it. The device's arrays hold one chunk: their element 0 is the host's element `first`.
 void enqueue_chunk(cudaStream_t stream, const host_arrays& host, const device_arrays& device,
                    std::size_t first, std::size_t count) {
-  // TODO(4): two copies to the device, the kernel, a copy back: four pieces of work, all of them in
-  //          `stream`, which runs them in this order. For a launch it is the fourth argument
+  // TODO(4): two copies to the device, the kernel, a copy back: four operations, all in `stream`,
+  //          which executes them in this order. For a launch, the stream is the fourth argument
   //          between <<< and >>>. Copies count bytes; the last block may have less to do.
   throw not_written("the work for a chunk", 3);  // 3 and 4 are this piece
 }
@@ -80,13 +80,13 @@ void enqueue_chunk(cudaStream_t stream, const host_arrays& host, const device_ar
 void enqueue_all(cudaStream_t stream, const host_arrays& host, const device_arrays& device,
                  std::size_t n, std::size_t chunk) {
   // TODO(5): all n elements, one enqueue_chunk() after the other. The last chunk may be shorter.
-  //          Why may all use the same memory of the device, although the host does not wait?
+  //          Why may all use the same device memory, although the host does not wait?
   throw not_written("the loop over the chunks", 5);
 }
 
 void finish(cudaStream_t stream) {
-  // TODO(5): everything is in the queue, and perhaps nothing of it is done. Wait for the stream
-  //          before the host looks at the results.
+  // TODO(5): everything is in the queue, and perhaps none of it is done. Wait for the stream
+  //          before the host reads the results.
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// 11.2 two_streams: while one stream calculates, the other one copies.
+// 11.2 two_streams: while one stream computes, the other one copies.
 // Edit:  this nearly empty file: TODO(1) to TODO(4). two_streams.hpp has the steps.
 // Run:   scripts/lab run 11.2 -- --step depth_first     (then --step breadth_first)
 // Test:  scripts/lab test 11.2
@@ -14,29 +14,29 @@
 namespace lab::two_streams {
 namespace {
 
-// given.hpp has what 11.1 was about: stream and event, copy_up(), launch_average() and copy_down(),
-// each of which puts one piece of work into a stream and does not wait for it, and one_stream().
+// given.hpp has the parts of 11.1: stream and event; copy_up(), launch_average() and copy_down(),
+// each of which puts one operation into a stream and does not wait for it; and one_stream().
 
-// TODO(1): a function that lets one stream wait for all that is in another one now, by an event.
-//          The host waits for nothing. Which comes first, recording or waiting? An event that has
-//          not been recorded is not waited for.
+// TODO(1): a function that makes one stream wait for all work now in another one, with an event.
+//          The host waits for nothing. Which comes first, recording or waiting? A stream does not
+//          wait for an event that has not been recorded.
 // BEGIN SOLUTION
 // --- two streams that do not wait for each other -------------------------------------------------
 
-/// From here on, `later` waits for all that is in `earlier` now. The host waits for nothing.
-/// `mark` is this call's own, and lives until the work is done.
+/// From here on, `later` waits for all work that is now in `earlier`. The host waits for nothing.
+/// `mark` is used by this call only, and lives until the work is done.
 void let_wait(cudaStream_t later, cudaStream_t earlier, const event& mark) {
   CUDA_CHECK(cudaEventRecord(mark, earlier));
   CUDA_CHECK(cudaStreamWaitEvent(later, mark, 0));
 }
 // END SOLUTION
 
-// TODO(2): step depth_first: the pieces go to the streams in turn, 0, 2, 4, … to stream 0 and 1, 3,
-//          5, … to stream 1, each stream with its own memory. The last piece may be short, and
-//          there may be an odd number of them.
+// TODO(2): step depth_first: the chunks go to the streams in turn, 0, 2, 4, … to stream 0 and 1, 3,
+//          5, … to stream 1, each stream with its own memory. The last chunk may be short, and the
+//          number of chunks may be odd.
 // BEGIN SOLUTION
 // --- depth_first: everything for one chunk, then everything for the next -------------------------
-// Requires memory for one chunk for each stream: nothing keeps one stream out of the other's.
+// Requires memory for one chunk per stream: nothing keeps a stream from using the other's.
 
 void depth_first(cudaStream_t stream0, cudaStream_t stream1, host_arrays& host, buffers& memory0,
                  buffers& memory1, std::size_t chunk) {
@@ -47,12 +47,12 @@ void depth_first(cudaStream_t stream0, cudaStream_t stream1, host_arrays& host, 
 }
 // END SOLUTION
 
-// TODO(3): step breadth_first: two pieces at a time: both copies of a, both copies of b, both
-//          kernels, both copies back. For one queue of copies in the hardware: a copy back must not
-//          stand before a copy that need not wait for anything.
+// TODO(3): step breadth_first: two chunks at a time: both copies of a, both copies of b, both
+//          kernels, both copies back. The hardware may have one queue for copies: in it, no copy
+//          back must come before a copy that need not wait for anything.
 // BEGIN SOLUTION
-// --- breadth_first: the same work in the same streams, queued in another order -------------------
-// Requires the same. Each stream gets its work in the order that it got before.
+// --- breadth_first: the same work in the same streams, queued in a different order ---------------
+// Requires the same. Each stream still gets its work in the same order.
 
 void breadth_first(cudaStream_t stream0, cudaStream_t stream1, host_arrays& host, buffers& memory0,
                    buffers& memory1, std::size_t chunk) {
@@ -75,9 +75,9 @@ void breadth_first(cudaStream_t stream0, cudaStream_t stream1, host_arrays& host
 
 result process(step version, std::span<const int> a, std::span<const int> b, std::size_t chunk) {
   // TODO(4): host_part_of_process() of given.hpp checks, allocates, and starts the clock in stream
-  //          0. Then it calls a lambda of yours, (work& all, std::size_t chunk), which queues the
-  //          work of the two steps; afterwards it stops the clock in stream 0, and waits for that
-  //          one alone. Invariant: nothing in stream 1 begins before the clock, and nothing of it
+  //          0. Then it calls your lambda (work& all, std::size_t chunk), which queues the work of
+  //          the two steps; afterwards it stops the clock in stream 0, and waits only for that
+  //          stream. Invariant: no work in stream 1 begins before the clock starts, and none of it
   //          is unfinished when the clock stops.
   // BEGIN SOLUTION
   // STUB: if (version == step::depth_first) throw not_written("step depth_first", 1);  // 1, 2, 4
