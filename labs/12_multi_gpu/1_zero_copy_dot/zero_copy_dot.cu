@@ -16,19 +16,19 @@ namespace {
 
 __global__ void sums_of_blocks(const float* a, const float* b, float* partial, std::size_t n) {
   __shared__ float cache[kThreads];
-  // TODO(1): kInFlight products at a time, a stride of the grid apart, each with a sum of its own,
-  //          as long as all of them are there; then what is left. The block's sum goes to its
-  //          place in `partial`, once.
+  // TODO(1): kInFlight products at a time, a stride of the grid apart, each with its own sum, as
+  //          long as all of them exist; then the remaining ones. Store the block's sum at the
+  //          block's index in `partial`, once.
 }
 
-/// Given: puts the kernel into a stream, and comes back while it runs.
+/// Given: puts the kernel into a stream, and returns while it runs.
 void launch(unsigned blocks, const float* a, const float* b, float* partial, std::size_t n,
             cudaStream_t stream = nullptr) {
   sums_of_blocks<<<blocks, kThreads, 0, stream>>>(a, b, partial, n);
   CUDA_CHECK(cudaGetLastError());
 }
 
-// --- copies: there and back again ----------------------------------------------------------------
+// --- copies: to the device and back --------------------------------------------------------------
 
 result copies(std::span<const float> a, std::span<const float> b) {
   // TODO(2): device_buffers for a, b and the partial sums. Then, with a host_timer running: copy
@@ -38,29 +38,29 @@ result copies(std::span<const float> a, std::span<const float> b) {
 }
 
 // --- zero_copy: one memory for both --------------------------------------------------------------
-// Requires that the device can map host memory. And now nothing waits for the kernel by itself.
+// Requires that the device can map host memory. And now no copy waits for the kernel.
 
-/// n floats of host memory that stay where they are (pinned) and that the device can reach too
+/// n floats of host memory that stay in place (pinned) and that the device can access, too
 /// (mapped). In mapped_floats, `host` is the host's pointer, a std::unique_ptr that calls
 /// cudaFreeHost, and `device` the device's. `flags` are added to cudaHostAllocMapped.
 mapped_floats allocate_mapped(std::size_t n, unsigned flags) {
-  // TODO(3): allocate with cudaHostAlloc, then ask cudaHostGetDevicePointer. If that fails, memory
-  //          without an owner leaks: have a mapped_floats own it by then (host is a pinned_floats).
+  // TODO(3): allocate with cudaHostAlloc, then call cudaHostGetDevicePointer. If that fails, memory
+  //          without an owner leaks: let a mapped_floats own it first (host is a pinned_floats).
   throw not_written("mapped memory", 3);
 }
 
 result zero_copy(std::span<const float> a, std::span<const float> b) {
   require_mappable();
-  // TODO(4): mapped memory for a and b, and the vectors into it. The host only ever writes these
+  // TODO(4): mapped memory for a and b, with the vectors copied to it. The host only writes these
   //          two: cudaHostAllocWriteCombined skips its caches. And mapped memory for the partial
   //          sums, which the host *reads*. Then, with a host_timer running, launch as before, with
-  //          the device's pointers, and add up the partial sums where they are. There is no copy
-  //          any more that would wait for the kernel: who does?
+  //          the device's pointers, and add up the partial sums in place. There is no longer a copy
+  //          that waits for the kernel: what does?
   throw not_written("step zero_copy", 4);
 }
 
 // --- staged: from ordinary memory, through rings of pinned buffers -------------------------------
-// Requires that no slot is filled again before the device has fetched what was in it.
+// Requires that no slot is refilled before the device has copied its contents.
 
 /// A host thread's share: piece `first` and every `step`-th one after it.
 void send_pieces(staging_lane& lane, std::span<const float> a, std::span<const float> b,
@@ -68,8 +68,8 @@ void send_pieces(staging_lane& lane, std::span<const float> a, std::span<const f
   // TODO(5, bonus): for each piece take the next slot of the ring. Wait for its event (if it was
   //                 never recorded, that takes no time); copy the piece of a and that of b into
   //                 it; queue the copies to lane.a and lane.b, the event, and the kernel.
-  //                 Invariant: the host waits for nothing but a slot that it needs. Why is one
-  //                 lane.a enough, where the ring has several slots?
+  //                 Invariant: the host waits only for a slot that it needs. Why is one lane.a
+  //                 enough, although the ring has several slots?
 }
 
 result staged(std::span<const float> a, std::span<const float> b) {

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// 12.3 portable_pinned: one piece of host memory, and all devices at work on it.
+// 12.3 portable_pinned: one piece of host memory that all devices use.
 // Edit:  this nearly empty file: TODO(1) to TODO(5). portable_pinned.hpp: the contract.
 // Run:   scripts/lab run 12.3 -- --step zero_copy     (then --step copies)
 // Test:  scripts/lab test 12.3
@@ -14,14 +14,14 @@
 namespace lab::portable_pinned {
 
 // TODO(1): an owner of host memory that every device can use: n floats from cudaHostAlloc, with
-//          flags that its user gives. Kernels of the current device get at it by a pointer that
-//          CUDA is asked for: write-combined memory may have an address of its own on the devices.
+//          flags passed by its user. Kernels of the current device use a pointer that you get from
+//          CUDA: write-combined memory may have a different address on the devices.
 //          It is freed once, whichever device is current then, and a destructor does not throw
 //          (CUDA_CHECK_NOTHROW).
 // BEGIN SOLUTION
 // --- both steps: memory that every device can use ------------------------------------------------
 
-/// n floats of host memory that stay where they are.
+/// n floats of pinned host memory.
 class pinned_buffer {
  public:
   /// `flags` are those of cudaHostAlloc. n is not 0.
@@ -35,7 +35,7 @@ class pinned_buffer {
   pinned_buffer(const pinned_buffer&) = delete;
   pinned_buffer& operator=(const pinned_buffer&) = delete;
 
-  /// For the host, and for cudaMemcpy to whichever device.
+  /// For the host, and for cudaMemcpy to any device.
   float* host() const { return host_; }
   std::size_t size() const { return size_; }
 
@@ -55,16 +55,16 @@ class pinned_buffer {
 namespace {
 
 // TODO(2): the flags: mapped in any case; portable unless one device is enough. And what the
-//          current device says of the memory (device_report): cudaHostGetFlags,
+//          current device reports about the memory (device_report): cudaHostGetFlags,
 //          cudaPointerGetAttributes, and a comparison of the two pointers.
 // BEGIN SOLUTION
-/// The flags of memory that kernels can reach, pinned for those who need it.
+/// The flags of memory that kernels can access, pinned for the devices that need it.
 unsigned flags_of(pinning mode) {
   return mode == pinning::all_devices ? cudaHostAllocMapped | cudaHostAllocPortable
                                       : cudaHostAllocMapped;
 }
 
-/// What the current device says of the memory: the flags, and the two bools.
+/// What the current device reports about the memory: the flags, and the two bools.
 void look(const pinned_buffer& memory, device_report& seen) {
   CUDA_CHECK(cudaHostGetFlags(&seen.flags, memory.host()));
   cudaPointerAttributes attributes{};
@@ -76,9 +76,9 @@ void look(const pinned_buffer& memory, device_report& seen) {
 
 // TODO(3): step zero_copy, in_a_thread_each() of the parts (parts.hpp). A thread chooses its
 //          device, looks at the memory, and launches, with launch() of given.hpp, a kernel that
-//          reads its part and stores its blocks' sums in their place of pinned memory. An
-//          event_timer measures it. Invariants: each thread says which device it works for before
-//          it asks for a pointer or launches; no sum is read before it is there, and no copy waits
+//          reads its part and stores its blocks' sums in their elements of pinned memory. An
+//          event_timer measures it. Invariants: each thread selects its device before it queries
+//          a pointer or launches; no sum is read before it has been written, and no copy waits
 //          for the kernel.
 // BEGIN SOLUTION
 /// The sum of one device's blocks, in double.
@@ -87,8 +87,8 @@ double sum_of(const pinned_buffer& partial, const part& its) {
   return std::accumulate(first, first + its.blocks, 0.0);
 }
 
-/// The vectors in pinned memory, room for the sums of all blocks of all devices there, and what is
-/// found out.
+/// The vectors in pinned memory, memory there for the sums of all blocks of all devices, and the
+/// results.
 struct job {
   std::vector<part> parts;
   pinned_buffer a, b, partial;
@@ -97,8 +97,8 @@ struct job {
 };
 
 // --- zero_copy: the kernels of all devices read the same memory ----------------------------------
-// Requires that each host thread has said which device it works for, before it asks for a pointer
-// or launches; and that no sum is read before it is there.
+// Requires that each host thread has selected its device before it queries a pointer or launches,
+// and that no sum is read before it has been written.
 
 void zero_copy(job& all) {
   in_a_thread_each(all.parts, [&all](const part& share) {
@@ -118,13 +118,13 @@ void zero_copy(job& all) {
 // END SOLUTION
 
 // TODO(4): step copies: three loops over the parts, each with the part's device current. The first
-//          makes a device_part (given.hpp) for each, and looks. From then on the time counts:
+//          creates a device_part (given.hpp) for each, and calls look(). The time starts then:
 //          allocations are not measured. The second queues, in the part's stream, the copies of a
 //          and b, the kernel, and the copy of its sums into pinned memory. The third waits for each
 //          stream. Invariant: no device waits until another one has its data.
 // BEGIN SOLUTION
 // --- copies: the devices fetch their parts at the same time --------------------------------------
-// Requires pinned memory: from any other, cudaMemcpyAsync may come back only when the data is on
+// Requires pinned memory: from pageable memory, cudaMemcpyAsync may return only when the data is on
 // its way, and the next device's copy would begin after this one's.
 
 void copies(job& all, std::list<device_part>& memory, host_timer& total) {
@@ -162,7 +162,7 @@ void copies(job& all, std::list<device_part>& memory, host_timer& total) {
 
 result dot(step version, pinning mode, std::span<const float> a, std::span<const float> b,
            int devices) {
-  // TODO(5): refuse what the contract refuses. Then parts_of() the vectors, a, b and room for all
+  // TODO(5): reject what the contract rejects. Then parts_of() the vectors, a, b and memory for all
   //          sums in pinned memory, a and b write-combined as well, the step, and the sum of all
   //          sums in double. The current device is the same afterwards: keep_current_device.
   // BEGIN SOLUTION
@@ -193,7 +193,7 @@ result dot(step version, pinning mode, std::span<const float> a, std::span<const
   std::ranges::copy(b, all.b.host());
 
   host_timer total;
-  std::list<device_part> memory;  // frees itself after the sum is there
+  std::list<device_part> memory;  // frees itself after the sum is complete
   if (version == step::zero_copy)
     zero_copy(all);
   else
