@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // 13.3 gemm: C = alpha A B + beta C for row-major matrices, without a transpose in memory.
-// Edit:  this file, from TODO(1) to TODO(3). gemm.hpp says what is asked for.
+// Edit:  this file, from TODO(1) to TODO(3). gemm.hpp has the contract.
 // Run:   scripts/lab run 13.3                      (then --step transposed_a, …)
 // Test:  scripts/lab test 13.3
 // Hints: scripts/lab hint 13.3                     Chapter: docs/13_cublas.md
@@ -15,14 +15,14 @@ namespace lab::gemm {
 namespace {
 
 // cublasSgemm(handle, op1, op2, m, n, k, &alpha, X, ldx, Y, ldy, &beta, Z, ldz) computes
-// Z = alpha op1(X) op2(Y) + beta Z, where op1(X) is m x k, op2(Y) is k x n and Z is m x n, all with
-// their *columns* together. It sees each of our matrices transposed: A^T, B^T, C^T. And
+// Z = alpha op1(X) op2(Y) + beta Z, where op1(X) is m x k, op2(Y) is k x n and Z is m x n, all
+// *column-major*. It sees each of our matrices transposed: A^T, B^T, C^T. And
 // C = A B is the same as C^T = B^T A^T.
 
 void multiply_product(cublasHandle_t handle, float alpha, device_matrix<const float> a,
                       device_matrix<const float> b, float beta, device_matrix<float> c) {
-  // TODO(1): C = alpha A B + beta C, in one checked call in which nothing is transposed. Who is X,
-  //          and who is Y? m, n and k describe what cuBLAS sees.
+  // TODO(1): C = alpha A B + beta C, in one checked call in which nothing is transposed. Which
+  //          matrix is X, which is Y? m, n and k describe what cuBLAS sees.
   throw not_written("step product", 1);
 }
 
@@ -30,7 +30,7 @@ void multiply_transposed(cublasHandle_t handle, bool transpose_a, bool transpose
                          device_matrix<const float> a, device_matrix<const float> b, float beta,
                          device_matrix<float> c) {
   // TODO(2): C = alpha op(A) op(B) + beta C: each of A and B may be transposed. Which op belongs to
-  //          which operand, and how many terms has a sum?
+  //          which operand, and how many terms does a sum have?
   throw not_written("the steps with transposes", 2);
 }
 
@@ -47,14 +47,14 @@ result multiply(step version, float alpha, row_major a, row_major b, float beta,
 
   result out{std::vector<float>(c.data.begin(), c.data.end())};
   if (c.rows == 0 || c.cols == 0) return out;
-  if (a.rows == 0 || a.cols == 0) {  // sums without terms, and matrices without memory
+  if (a.rows == 0 || a.cols == 0) {  // sums without terms, and empty matrices
     for (std::size_t r = 0; r < c.rows; ++r)
       for (std::size_t i = r * c.pitch; i < r * c.pitch + c.cols; ++i)
         out.c[i] = beta == 0 ? 0 : beta * out.c[i];
     return out;
   }
   // TODO(3): as in 13.2: the matrices on the device, a handle, the step's call in time_kernel().
-  //          Its second argument brings C to the device. ta and tb say what is transposed.
+  //          Its second argument copies C to the device. ta and tb say which are transposed.
   throw not_written("step product", 1);  // 1 and 3
 }
 

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// 13.5 triangular_solve: trsv, and all that can fail around it.
-// Edit:  this file, from TODO(1) to TODO(3). triangular_solve.hpp says what is asked for.
+// 13.5 triangular_solve: trsv, and everything that can fail around it.
+// Edit:  this file, from TODO(1) to TODO(3). triangular_solve.hpp has the contract.
 // Run:   scripts/lab run 13.5                      (then --inject negative_n, …)
 // Test:  scripts/lab test 13.5
 // Hints: scripts/lab hint 13.5                     Chapter: docs/13_cublas.md
@@ -33,16 +33,16 @@ std::optional<int> first_zero_on_the_diagonal(const linear_system& s) {
   throw not_written("the look at the diagonal", 1);
 }
 
-/// Refuses, with one sentence, what the library would not notice: it gets bare addresses.
+/// Rejects, with one sentence, errors that the library cannot notice: it gets bare addresses.
 void refuse_what_cublas_cannot_see(const linear_system& s, bool trust_diagonal) {
   refuse_if(s.increment < 0, "triangular_solve: an increment of ", s.increment,
             " walks backwards, which cuBLAS does not document");
-  // What is impossible in any case is left to cuBLAS: with such numbers no length can be right.
+  // Arguments that are always invalid are left to cuBLAS: no length can be right for them.
   if (s.n < 1 || s.lda < s.n || s.increment == 0) return;
 
   // TODO(2): how many elements must the arrays of a and b have at least? (The last column ends with
   //          its last row, nothing follows the last element of b.) Throw invalid_input if
-  //          one is shorter; and for a zero on the diagonal, unless it is trusted.
+  //          one is shorter; and for a zero on the diagonal, unless trust_diagonal is set.
 }
 
 // --- what CUDA and cuBLAS report, if you ask -----------------------------------------------------
@@ -51,8 +51,8 @@ result solve_on_device(step version, const linear_system& s, const solve_options
   const cublasFillMode_t triangle =
       version == step::lower ? CUBLAS_FILL_MODE_LOWER : CUBLAS_FILL_MODE_UPPER;
   // TODO(3): all of this is right as long as nothing fails. Check every call that returns
-  //          something. Then look for what is left behind if the third of them throws: give
-  //          everything that has to be given back an owner.
+  //          a status. Then look for what leaks if the third of them throws: give everything
+  //          that must be released an owner.
   const device_buffer device_a(s.a);
   device_buffer<double> device_x(s.b.size());
   cublasHandle_t blas = nullptr;

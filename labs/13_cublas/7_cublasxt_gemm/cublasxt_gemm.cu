@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// 13.7 cublasxt_gemm: products of matrices in host memory, by all the devices there are.
-// Edit:  this file, from TODO(1) to TODO(4); TODO(5) is a bonus. cublasxt_gemm.hpp says what is
-//        asked for.
+// 13.7 cublasxt_gemm: products of matrices in host memory, on all available devices.
+// Edit:  this file, from TODO(1) to TODO(4); TODO(5) is a bonus. cublasxt_gemm.hpp has the
+//        contract.
 // Run:   scripts/lab run 13.7 -- --step multiply      (then --step sum_times_product)
 // Test:  scripts/lab test 13.7
 // Hints: scripts/lab hint 13.7                        Chapter: docs/13_cublas.md
@@ -19,7 +19,7 @@ namespace {
 /// Tells the library which devices it may use, and how large its tiles are.
 void prepare(const cublasxt_handle& handle, std::vector<int> devices, int block_dim) {
   // TODO(1): cublasXtDeviceSelect and cublasXtSetBlockDim. Without the first, the library has
-  //          no device to give work to.
+  //          no device to work on.
   throw not_written("prepare", 1);
 }
 
@@ -43,15 +43,15 @@ class pinned {
 // cublasXtSgemm has the arguments of cublasSgemm (13.3), with the addresses of host memory and
 // sizes of std::size_t.
 
-/// c = op(a) · b. All three are in host memory; c has its size, and no values yet.
+/// c = op(a) · b. All three are in host memory; c has its size, but no values yet.
 void gemm(const cublasxt_handle& handle, op first, const matrix& a, const matrix& b, matrix& c) {
-  // TODO(2): one cublasXtSgemm. The library reads memory column after column: our a is to it the
-  //          transposed matrix, and so are b and c. Which product of the transposed matrices is
-  //          the transposed c? Nothing needs to be copied or turned.
+  // TODO(2): one cublasXtSgemm. The library reads memory column by column: it sees our a as the
+  //          transposed matrix, and so b and c. Which product of the transposed matrices is the
+  //          transposed c? Nothing needs to be copied or transposed.
   throw not_written("gemm", 2);
 }
 
-/// Given: the same, with its memory pinned where the plan says so. Adds to `out` what it took.
+/// Given: the same, with its memory pinned if the plan says so. Adds its times to `out`.
 void timed_gemm(const cublasxt_handle& handle, op first, const matrix& a, const matrix& b,
                 matrix& c, const plan& options, result& out) {
   std::optional<pinned> pins[3];
@@ -67,7 +67,7 @@ void timed_gemm(const cublasxt_handle& handle, op first, const matrix& a, const 
   out.host_ms += product.milliseconds();
 }
 
-/// a + b, which are of one shape.
+/// a + b, which have the same shape.
 matrix sum(const matrix& a, const matrix& b) {
   matrix out = unwritten(a.rows, a.columns);
   // TODO(3): on the host. (The chapter says why.)
@@ -78,8 +78,8 @@ matrix sum(const matrix& a, const matrix& b) {
 /// out.c = op(a + b) · (a · b), for square matrices. out.c has its size, and no values yet.
 void two_products(const cublasxt_handle& handle, op first, const matrix& a, const matrix& b,
                   const plan& options, result& out) {
-  // TODO(4): two products, by timed_gemm(). Each call of cuBLAS-Xt comes back when its result is in
-  //          host memory, so the second may begin with what the first has made.
+  // TODO(4): two products, with timed_gemm(). Each call of cuBLAS-Xt returns when its result is in
+  //          host memory, so the second may use the result of the first.
   throw not_written("step sum_times_product", 3);  // 3 and 4
 }
 

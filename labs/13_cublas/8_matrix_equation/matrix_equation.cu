@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// 13.8 matrix_equation: α (A + C) C X = B, from the outside inwards.
-// Edit:  this file, from TODO(1) to TODO(5). matrix_equation.hpp says what is asked for.
+// 13.8 matrix_equation: solve α (A + C) C X = B, from the outside inwards.
+// Edit:  this file, from TODO(1) to TODO(5). matrix_equation.hpp has the contract.
 // Run:   scripts/lab run 13.8              (then -- --data random --alpha 0.3)
 // Test:  scripts/lab test 13.8
 // Hints: scripts/lab hint 13.8             Chapter: docs/13_cublas.md
@@ -18,16 +18,16 @@ namespace {
 /// The first zero on the diagonal of A + C, else the first on that of C, if there is one.
 std::optional<zero> zero_on_a_diagonal(std::span<const double> a, std::span<const double> c,
                                        std::size_t n) {
-  // TODO(1): the library does not look for it: it divides. A + C may have a zero where neither A
-  //          nor C has one.
+  // TODO(1): the library does not check for zeros: it divides. A + C may have a zero where neither
+  //          A nor C has one.
   throw not_written("zero_on_a_diagonal", 1);
 }
 
-// cublasDgeam(handle, op1, op2, m, n, &alpha, A, lda, &beta, B, ldb, C, ldc) makes the m x n matrix
-// C = alpha op1(A) + beta op2(B).
+// cublasDgeam(handle, op1, op2, m, n, &alpha, A, lda, &beta, B, ldb, C, ldc) computes the m x n
+// matrix C = alpha op1(A) + beta op2(B).
 //
 // cublasDtrsm(handle, side, half, op, diagonal, m, n, &alpha, T, ldt, X, ldx) replaces the m x n
-// matrix X, which holds some M, by the solution of op(T) X = alpha M (side CUBLAS_SIDE_LEFT) or
+// matrix X, which holds some M, with the solution of op(T) X = alpha M (side CUBLAS_SIDE_LEFT) or
 // X op(T) = alpha M (CUBLAS_SIDE_RIGHT). `half` says which half of T counts, CUBLAS_FILL_MODE_UPPER
 // or _LOWER; a `diagonal` of CUBLAS_DIAG_UNIT, that it is all ones, whatever is stored there.
 
@@ -35,26 +35,26 @@ std::optional<zero> zero_on_a_diagonal(std::span<const double> a, std::span<cons
 device_buffer<double> sum(const cublas_handle& handle, const device_buffer<double>& a,
                           const device_buffer<double>& b, std::size_t n) {
   device_buffer<double> out(n * n);
-  // TODO(2): cublasDgeam adds two matrices, each with a factor and an operation of its own. Does
-  //          it matter here that it goes column after column?
+  // TODO(2): cublasDgeam adds two matrices, each with its own factor and operation. Does it matter
+  //          here that it is column-major?
   throw not_written("sum", 2);
   return out;
 }
 
-/// Replaces x, which holds some M, by the X with u · X = factor · M. All are row-major; u is upper
+/// Replaces x, which holds some M, with the X of u · X = factor · M. All are row-major; u is upper
 /// triangular.
 void divide_by_upper(const cublas_handle& handle, const device_buffer<double>& u,
                      device_buffer<double>& x, shape size, double factor) {
   // TODO(3): one cublasDtrsm. The library sees the transposed matrices, and so another equation:
-  //          on which side does the transposed u stand there? Which half of it is stored? And what
-  //          are rows, columns and leading dimension of the transposed x?
+  //          on which side of it is the transposed u? Which half of it is stored? And what are the
+  //          rows, columns and leading dimension of the transposed x?
   throw not_written("divide_by_upper", 3);
 }
 
-/// Replaces x, which holds B, by the solution.
+/// Replaces x, which holds B, with the solution.
 void solve_on_device(const cublas_handle& handle, double alpha, const device_buffer<double>& a,
                      const device_buffer<double>& c, device_buffer<double>& x, shape size) {
-  // TODO(4): α (A + C) Y = B for Y = C X, and then that for X. No product of matrices is needed.
+  // TODO(4): solve α (A + C) Y = B for Y, then C X = Y for X. No matrix product is needed.
   throw not_written("solve_on_device", 2);  // 2, 3 and 4
 }
 
@@ -68,7 +68,7 @@ result solve(double alpha, std::span<const double> a, std::span<const double> c,
   if (out.singular || b.empty()) return out;
 
   // TODO(5): a handle, the matrices on the device, and solve_on_device() in time_kernel(). It works
-  //          in place: what does a second run need first?
+  //          in place: what must be done before a second run?
   throw not_written("solve", 2);  // 2 to 5
 }
 

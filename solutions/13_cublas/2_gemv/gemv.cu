@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// 13.2 gemv: a row-major matrix for a library that counts in columns.
+// 13.2 gemv: a row-major matrix for a column-major library.
 // Edit:  this nearly empty file: TODO(1) to TODO(3). gemv.hpp has the contract.
 // Run:   scripts/lab run 13.2                      (then --step transposed)
 // Test:  scripts/lab test 13.2
@@ -15,15 +15,15 @@ namespace lab::gemv {
 namespace {
 
 // cublasSgemv(handle, op, m, n, &alpha, A, lda, x, incx, &beta, y, incy) computes
-// y = alpha op(A) x + beta y for a matrix of m rows and n columns, whose *columns* lie together,
-// lda elements from one to the next. Which matrix does it see in our memory? (Draw 2 rows of 3.)
+// y = alpha op(A) x + beta y for a matrix of m rows and n columns, whose *columns* are contiguous,
+// lda elements apart. Which matrix does it see in our memory? (Draw 2 rows of 3.)
 
 // TODO(1): y = alpha A x + beta y, in one checked call. m, n and lda describe the matrix that
-//          cuBLAS sees, not ours; op makes ours of it.
+//          cuBLAS sees, not ours; op turns it into ours.
 // BEGIN SOLUTION
 void multiply_normal(cublasHandle_t handle, float alpha, device_matrix a, const float* x,
                      float beta, float* y) {
-  // Our rows are its columns: it sees the transpose, cols x rows, and is to transpose that.
+  // Our rows are its columns: it sees the transpose, cols x rows, and must transpose that.
   CUBLAS_CHECK(
       cublasSgemv(handle, CUBLAS_OP_T, a.cols, a.rows, &alpha, a.data, a.pitch, x, 1, &beta, y, 1));
 }
@@ -33,7 +33,7 @@ void multiply_normal(cublasHandle_t handle, float alpha, device_matrix a, const 
 // BEGIN SOLUTION
 void multiply_transposed(cublasHandle_t handle, float alpha, device_matrix a, const float* x,
                          float beta, float* y) {
-  // What it sees is A^T already.
+  // It sees A^T already.
   CUBLAS_CHECK(
       cublasSgemv(handle, CUBLAS_OP_N, a.cols, a.rows, &alpha, a.data, a.pitch, x, 1, &beta, y, 1));
 }
@@ -43,11 +43,11 @@ void multiply_transposed(cublasHandle_t handle, float alpha, device_matrix a, co
 
 result multiply(step version, float alpha, row_major a, std::span<const float> x, float beta,
                 std::span<const float> y) {
-  // TODO(3): checked() of given.hpp refuses a bad matrix; require_length() is for x and y. Without
-  //          elements BLAS would leave y as it was, so the host scales it then. Else A, x and y on
-  //          the device, a cublas_handle, and the step's call in a time_kernel(). What brings y to
-  //          the device is its second argument: with beta, a second call would go on from the
-  //          result of the first.
+  // TODO(3): checked() of given.hpp rejects a bad matrix; require_length() is for x and y. If x or
+  //          y is empty, BLAS would leave y unchanged, so the host scales it. Otherwise A, x and y
+  //          on the device, a cublas_handle, and the step's call in a time_kernel(). Its second
+  //          argument copies y to the device: with beta, a second call would otherwise continue
+  //          from the result of the first.
   // BEGIN SOLUTION
   // STUB: if (version == step::normal) throw not_written("step normal", 1);
   // STUB: throw not_written("step transposed", 2);

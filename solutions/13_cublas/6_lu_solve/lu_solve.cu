@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// 13.6 lu_solve: many systems of equations in two calls, and what to do with those that have none.
-// Edit:  this file, from TODO(1) to TODO(5). lu_solve.hpp says what is asked for.
+// 13.6 lu_solve: many systems of equations in two calls, and those that have no solution.
+// Edit:  this file, from TODO(1) to TODO(5). lu_solve.hpp has the contract.
 // Run:   scripts/lab run 13.6              (then -- --matrix zero_corner, singular, hilbert)
 // Test:  scripts/lab test 13.6
 // Hints: scripts/lab hint 13.6             Chapter: docs/13_cublas.md
@@ -22,9 +22,9 @@ constexpr unsigned kThreads = 256;
 /// Transposes `count` matrices of rows x columns elements, one after the other.
 __global__ void transpose_each(const double* from, double* to, std::size_t count, std::size_t rows,
                                std::size_t columns) {
-  // TODO(1): element (row, column) of each matrix, stored row after row in `from`, goes where it
-  //          belongs column after column in `to`. Matrix k begins at k times the size of one, in
-  //          both. In strides of the grid: there may be more elements than threads.
+  // TODO(1): element (row, column) of each matrix, row-major in `from`, goes to its column-major
+  //          position in `to`. Matrix k begins at k times the size of one matrix, in both. In
+  //          strides of the grid: there may be more elements than threads.
   // BEGIN SOLUTION
   const std::size_t size = rows * columns;
   const std::size_t stride = std::size_t{gridDim.x} * blockDim.x;
@@ -37,7 +37,7 @@ __global__ void transpose_each(const double* from, double* to, std::size_t count
   // END SOLUTION
 }
 
-/// Columns of `count` matrices that are given row after row: in new memory.
+/// `count` row-major matrices as column-major ones, in new memory.
 device_buffer<double> transposed(const device_buffer<double>& from, std::size_t count,
                                  std::size_t rows, std::size_t columns) {
   device_buffer<double> to(from.size());
@@ -54,9 +54,9 @@ device_buffer<double> transposed(const device_buffer<double>& from, std::size_t 
 /// Where each matrix of the batch begins: an array of addresses, itself in device memory, since the
 /// device reads it.
 device_buffer<double*> addresses(device_buffer<double>& matrices, std::size_t count) {
-  // TODO(2): `count` matrices of equal size fill `matrices`. Make the addresses on the host
-  //          (calculating with a device's address is allowed there, following it is not), and
-  //          bring them to the device.
+  // TODO(2): `count` matrices of equal size fill `matrices`. Compute the addresses on the
+  //          host (which may do arithmetic with a device address, but not dereference it), and
+  //          copy them to the device.
   // BEGIN SOLUTION
   // STUB: throw not_written("the batch in device memory", 1);  // 1 and 2
   const std::size_t size = matrices.size() / count;
@@ -69,12 +69,12 @@ device_buffer<double*> addresses(device_buffer<double>& matrices, std::size_t co
 // cublasDgetrfBatched(handle, n, matrices, lda, pivots, info, count) factors `count` matrices of
 // n rows and columns: `matrices` is the array of their addresses. With their factors and pivots
 // cublasDgetrsBatched(handle, op, n, right sides, matrices, lda, pivots, right-hand sides, ldb,
-// &info, count) solves op(A) X = B for each, and puts X in the place of B.
+// &info, count) solves op(A) X = B for each, and replaces B with X.
 
-/// Replaces every matrix by its factors.
+/// Replaces every matrix with its factors.
 void factorize(const cublas_handle& handle, batch& device_batch) {
-  // TODO(3): cublasDgetrfBatched. All that it is given is in device memory, its info as well. What
-  //          is the leading dimension of a matrix without gaps? A status of success says nothing
+  // TODO(3): cublasDgetrfBatched. All its arrays are in device memory, including info. What is
+  //          the leading dimension of a matrix without gaps? A status of success says nothing
   //          about the matrices: that is what the info is for.
   // BEGIN SOLUTION
   // STUB: throw not_written("factorize", 3);
@@ -85,11 +85,11 @@ void factorize(const cublas_handle& handle, batch& device_batch) {
   // END SOLUTION
 }
 
-/// Replaces every right-hand side by its solution, with the factors of factorize(). What it makes
-/// of a singular matrix is no solution.
+/// Replaces every right-hand side with its solution, using the factors of factorize(). For a
+/// singular matrix the result is not a solution.
 void solve_factorized(const cublas_handle& handle, batch& device_batch) {
   // TODO(4): cublasDgetrsBatched, for all right-hand sides of a system at once. Its info is of
-  //          another kind: one int of the host, which says whether an argument is wrong.
+  //          a different kind: one int on the host, which says whether an argument is wrong.
   // BEGIN SOLUTION
   // STUB: throw not_written("solve_factorized", 4);
   const int n = static_cast<int>(device_batch.n),
@@ -101,7 +101,7 @@ void solve_factorized(const cublas_handle& handle, batch& device_batch) {
   // END SOLUTION
 }
 
-/// What became of each system. `x` holds all solutions, row after row.
+/// The outcome of each system. `x` has all solutions, row-major.
 std::vector<solution> collect(const std::vector<int>& zero_pivots, const std::vector<double>& x,
                               std::size_t each) {
   std::vector<solution> out(zero_pivots.size());

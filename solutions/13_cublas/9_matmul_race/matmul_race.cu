@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// 13.9 matmul_race: one product, four ways to make it, and what each of them takes.
-// Edit:  this file, from TODO(1) to TODO(5). matmul_race.hpp says what is asked for.
+// 13.9 matmul_race: one product, four ways to compute it, and the time of each.
+// Edit:  this file, from TODO(1) to TODO(5). matmul_race.hpp has the contract.
 // Run:   scripts/lab run 13.9
 // Test:  scripts/lab test 13.9
 // Hints: scripts/lab hint 13.9             Chapter: docs/13_cublas.md
@@ -18,9 +18,9 @@ namespace {
 
 // --- the products --------------------------------------------------------------------------------
 
-/// c = a · b, in device memory, by `tiled`. Does not wait for it.
+/// c = a · b, in device memory, with `tiled`. Does not wait for it.
 void own_product(const float* a, const float* b, float* c, shape size) {
-  // TODO(1): a block for each tile of C, those that stick out included. x goes along the rows.
+  // TODO(1): a block for each tile of C, including those at the edges. x goes along the rows.
   // BEGIN SOLUTION
   // STUB: throw not_written("own_product", 1);
   const dim3 block(kTile, kTile);
@@ -31,7 +31,7 @@ void own_product(const float* a, const float* b, float* c, shape size) {
   // END SOLUTION
 }
 
-/// c = a · b, in device memory, by cuBLAS. Does not wait for it.
+/// c = a · b, in device memory, with cuBLAS. Does not wait for it.
 void cublas_product(const cublas_handle& handle, const float* a, const float* b, float* c,
                     shape size) {
   // TODO(2): cublasSgemm. To the library, all three matrices are transposed (13.3).
@@ -45,7 +45,7 @@ void cublas_product(const cublas_handle& handle, const float* a, const float* b,
   // END SOLUTION
 }
 
-/// c = a · b, in host memory, by cuBLAS-Xt, which has been told who works.
+/// c = a · b, in host memory, with cuBLAS-Xt, whose devices have been selected.
 void xt_product(const cublasxt_handle& handle, std::span<const float> a, std::span<const float> b,
                 std::span<float> c, shape size) {
   // TODO(3): cublasXtSgemm (13.7). Its sizes are std::size_t.
@@ -59,13 +59,13 @@ void xt_product(const cublasxt_handle& handle, std::span<const float> a, std::sp
 
 // --- the laps ------------------------------------------------------------------------------------
 
-/// One lap in device memory: by cuBLAS, or by own_product() where `handle` is null.
+/// One lap in device memory: with cuBLAS, or with own_product() if `handle` is null.
 void lap_on_device(std::span<const float> a, std::span<const float> b, shape size,
                    const cublas_handle* handle, result& out) {
-  // TODO(4): memory of the device for a and b (with their values) and c (of m * n elements), the
-  //          product between the two marks of an event_timer, and c back into out.c. Add a time to
-  //          out.product_ms and one to out.total_ms, which is a host_timer's, over all of that.
-  //          Invariant: when the host's clock is read, C is there.
+  // TODO(4): device memory for a and b (with their values) and c (of m * n elements), the product
+  //          between start() and stop() of an event_timer, and c back into out.c. Add a time to
+  //          out.product_ms and one to out.total_ms, which a host_timer measures over all of that.
+  //          Invariant: when the host's clock is read, C is complete.
   // BEGIN SOLUTION
   // STUB: throw not_written("lap_on_device", 1);  // 1, 2 and 4
   const host_timer total;
@@ -84,11 +84,11 @@ void lap_on_device(std::span<const float> a, std::span<const float> b, shape siz
   // END SOLUTION
 }
 
-/// One lap in host memory: by cuBLAS-Xt, or by host_matmul() where `handle` is null.
+/// One lap in host memory: with cuBLAS-Xt, or with host_matmul() if `handle` is null.
 void lap_on_host(std::span<const float> a, std::span<const float> b, shape size,
                  const cublasxt_handle* handle, result& out) {
-  // TODO(5): c in host memory, filled with NaN, so that an unwritten element shows. The
-  //          product, timed by a host_timer. There is no product_ms.
+  // TODO(5): c in host memory, filled with NaN, so that an unwritten element is noticed. The
+  //          product, timed with a host_timer. There is no product_ms.
   // BEGIN SOLUTION
   // STUB: throw not_written("lap_on_host", 3);  // 3 and 5
   out.c.assign(size.m * size.n, std::numeric_limits<float>::quiet_NaN());
