@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// 14.3 radix_sort: no key is compared with another. First the library's, then one by hand.
-// Edit:  this file, from TODO(1) to TODO(11); TODO(12) to TODO(15) are a bonus. radix_sort.hpp says
-//        what is asked for, given.hpp what you start from.
+// 14.3 radix_sort: a sort without comparisons. First the library's, then your own.
+// Edit:  this file, from TODO(1) to TODO(11); TODO(12) to TODO(15) are a bonus. radix_sort.hpp has
+//        the contract, given.hpp the code to start from.
 // Run:   scripts/lab run 14.3 -- --step thrust     (then digits and one_sweep; --key float)
 // Test:  scripts/lab test 14.3
 // Hints: scripts/lab hint 14.3                     Chapter: docs/14_sorting.md
@@ -24,10 +24,10 @@ namespace {
 
 constexpr unsigned kSign = 0x80000000U;
 
-// TODO(1): numbers whose unsigned order is the order that the keys are to have. A signed int: its
-//          negative half has to come first. A float has its sign in the highest bit, and below
-//          that a magnitude: of two negative ones that with the *smaller* magnitude comes later.
-//          __float_as_uint() has the bits of a float. from_ordered() is the way back.
+// TODO(1): numbers whose unsigned order is the order that the keys should have. A signed int: its
+//          negative half must come first. A float has its sign in the highest bit, and below it
+//          the magnitude: of two negative ones that with the *smaller* magnitude comes later.
+//          __float_as_uint() returns the bits of a float. from_ordered() is the inverse.
 __host__ __device__ inline unsigned ordered(unsigned key) { return key; }
 __host__ __device__ inline unsigned ordered(int key) {
   return static_cast<unsigned>(key);  // as it is
@@ -45,8 +45,8 @@ __device__ inline float from_ordered(unsigned number) {
 /// Sorts with Thrust; stable where there are values.
 template <class Key>
 void thrust_sort(thrust::device_vector<Key>& keys, thrust::device_vector<unsigned>& values) {
-  // TODO(2): thrust::sort() for keys alone, thrust::stable_sort_by_key() for pairs. Both compare by
-  //          `<`, which is what ints and unsigned ints need. (`values` is empty where there are
+  // TODO(2): thrust::sort() for keys alone, thrust::stable_sort_by_key() for pairs. Both compare
+  //          with `<`, which is right for ints and unsigned ints. (`values` is empty if there are
   //          only keys.)
   throw not_written("step thrust", 2);
 }
@@ -62,8 +62,8 @@ void thrust_sort(thrust::device_vector<float>& keys, thrust::device_vector<unsig
 
 // --- digits: what is shared by the kernels of a pass ---------------------------------------------
 // A pass sorts by one digit of 8 bits: where does each key go? After all keys with smaller digits,
-// and after those with the same digit that come before it. Keys are dealt to blocks in tiles: a
-// block has some tiles that lie side by side.
+// and after those with the same digit that come before it. Keys are assigned to blocks in tiles: a
+// block has some consecutive tiles.
 
 template <class Key>
 __device__ unsigned digit_of(Key key, unsigned first_bit) {
@@ -74,8 +74,8 @@ __device__ unsigned digit_of(Key key, unsigned first_bit) {
 /// block, all of which call it. `of_warps` is shared memory.
 template <class Number>
 __device__ Number sum_before(Number mine, Number (&of_warps)[kWarps], Number& total) {
-  // TODO(3): first within the warp: with distance 1, 2, 4, 8, 16 each lane adds what the lane that
-  //          far below has (__shfl_up_sync). Then the last lanes' sums go through shared memory.
+  // TODO(3): first within the warp: with distance 1, 2, 4, 8, 16 each lane adds the value of a lane
+  //          that far below (__shfl_up_sync). Then the last lanes' sums go through shared memory.
   //          of_warps can be used again as soon as the function returns.
   return total = mine;
 }
@@ -86,28 +86,28 @@ __device__ Number sum_before(Number mine, Number (&of_warps)[kWarps], Number& to
 template <class Key>
 __global__ void __launch_bounds__(kThreads)
     count(const Key* __restrict__ keys, std::size_t n, unsigned first_bit, std::size_t* table) {
-  // TODO(4): counters in shared memory (as in 10.4), here a set for each warp: then only a warp's
-  //          own lanes are in each other's way. Invariants: no thread counts before all counters
+  // TODO(4): counters in shared memory (as in 10.4), here a set for each warp: then only the lanes
+  //          of a warp compete. Invariants: no thread counts before all counters
   //          are 0, and none adds them up before all have counted.
 }
 
 // --- scan: where do a block's keys with digit d begin, among all with digit d? -------------------
 
-/// Block d replaces each number in row d of the table by the sum of those before it; totals[d] is
-/// the sum of the row. `columns` is how many blocks count() had.
+/// Block d replaces each number in row d of the table with the sum of those before it; totals[d] is
+/// the sum of the row. `columns` is the number of blocks of count().
 __global__ void __launch_bounds__(kThreads)
     scan(std::size_t* table, std::size_t columns, std::size_t* totals) {
   __shared__ std::size_t of_warps[kWarps];
-  // TODO(5): kThreads numbers at a time, with sum_before(); the sum of the rounds before is carried
+  // TODO(5): kThreads numbers at a time, with sum_before(); carry the sum of the previous rounds
   //          along. A row may end anywhere: all threads take part in all rounds.
   std::size_t total = 0;
 }
 
-// --- a tile: its keys are counted, put in order in shared memory, and leave it -------------------
+// --- a tile: its keys are counted, sorted in shared memory, and stored ---------------------------
 
 /// Loads the keys of a tile and counts their digits: after that, memory.position[w][d] is how many
-/// keys with digit d warp w has. Thread d returns how many of them the tile has. Past n are keys
-/// with the highest digits: they come last in their tile, and are never written.
+/// keys with digit d warp w has. Thread d returns how many of them the tile has. Elements past n
+/// count as keys with the highest digit: they come last in their tile, and are never written.
 template <class Key>
 __device__ unsigned count_tile(const pass<Key>& job, tile_of_thread<Key>& mine,
                                tile_memory<Key>& memory) {
@@ -120,29 +120,29 @@ __device__ unsigned count_tile(const pass<Key>& job, tile_of_thread<Key>& mine,
   return threadIdx.x < kDigits ? sum_of_warps(memory.position) : 0;
 }
 
-/// The lanes of this warp, as a mask, whose digit is that of this lane. All lanes call it. The
-/// warp has a mask for each digit, all of them 0.
+/// The lanes of this warp, as a mask, that have the same digit as this lane. All lanes call it.
+/// The warp has a mask for each digit, all of them 0.
 __device__ unsigned lanes_with(unsigned digit, unsigned* masks) {
   // TODO(7): each lane sets its own bit in the mask of its digit, and reads the mask when all have.
   return masks[digit];
 }
 
-/// Puts a counted tile in order in shared memory. Thread d has what count_tile() returned, and
-/// learns where in the tile the keys with digit d begin.
+/// Sorts a counted tile in shared memory. Thread d passes the result of count_tile(), and
+/// gets the position in the tile where the keys with digit d begin.
 template <class Key>
 __device__ unsigned order_tile(const pass<Key>& job, tile_of_thread<Key>& mine, unsigned in_tile,
                                tile_memory<Key>& memory) {
   // TODO(8): 1. Thread d: the counts of digit d, warp by warp, become positions in the tile.
-  //          2. Of each key the place in the tile: the warp's position of its digit, and further on
-  //             by the lanes below that have the same digit. Then the position moves on. Stable:
+  //          2. The position of each key in the tile: the warp's position of its digit, plus the
+  //             number of lower lanes with the same digit. Then advance the position. Stable:
   //             earlier rounds and lower lanes come first. All lanes take part in all rounds.
-  //          3. When all warps are done with the masks, the keys go to their places.
+  //          3. When all warps have finished with the masks, store the keys at their positions.
   return in_tile;
 }
 
-/// From shared memory to the output: neighbours write neighbouring places, mostly. Thread d says
-/// where position 0 of the tile would go, if it had digit d. (That may be below 0, and wrap round:
-/// it comes right again when a position is added.)
+/// From shared memory to the output: neighbours mostly write neighbouring elements. Thread d says
+/// where position 0 of the tile would go if it had digit d. (That may be below 0, and wrap around:
+/// it is right again when a position is added.)
 template <class Key, bool kPairs>
 __device__ void leave_tile(const pass<Key>& job, const tile_of_thread<Key>& mine,
                            std::size_t target, tile_memory<Key>& memory) {
@@ -153,7 +153,7 @@ __device__ void leave_tile(const pass<Key>& job, const tile_of_thread<Key>& mine
   //          and are not stored. Then the same for the values, in the memory of the keys.
 }
 
-// --- scatter: every key goes to its place --------------------------------------------------------
+// --- scatter: every key goes to its position -----------------------------------------------------
 
 /// Moves keys and values to where the digit sends them.
 template <class Key, bool kPairs>
@@ -161,8 +161,8 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
     scatter(pass<Key> job, const std::size_t* table, const std::size_t* totals) {
   tile_memory<Key>& memory = memory_of_block<Key>();
   __shared__ std::size_t of_warps[kWarps];
-  // TODO(10): `next` of thread d is the place of the block's next key with digit d. Then one tile
-  //           after the other: count, order, leave. All keys of the tile move `next` on.
+  // TODO(10): `next` of thread d is the position of the block's next key with digit d. Then one
+  //           tile after the other: count, sort, store. All keys of the tile advance `next`.
 }
 
 // --- passes --------------------------------------------------------------------------------------
@@ -196,14 +196,14 @@ struct on_device {
   device_buffer<Key> keys, keys_out;
   device_buffer<unsigned> values, values_out;
   device_buffer<std::size_t> table, totals;
-  unsigned blocks = 0;  // no more than run at the same time, and none without a tile
+  unsigned blocks = 0;  // no more than can run at the same time, and none without a tile
 };
 
-/// One pass, from keys and values to keys_out and values_out, which then change places.
+/// One pass, from keys and values to keys_out and values_out, which are then swapped.
 template <class Key>
 void sort_by_digit(on_device<Key>& data, unsigned first_bit) {
-  // TODO(11): the three launches. count() and scatter() must have the same grid: they deal the
-  //           tiles out alike. With values it is scatter<Key, true>, else scatter<Key, false>. Each
+  // TODO(11): the three launches. count() and scatter() must have the same grid: they assign tiles
+  //           to blocks alike. With values it is scatter<Key, true>, else scatter<Key, false>. Each
   //           of its blocks has sizeof(tile_memory<Key>) bytes of dynamic shared memory.
   throw not_written("step digits", 1);  // 1, and 3 to 11
 }
@@ -216,7 +216,7 @@ void sort_by_all_digits(on_device<Key>& data) {
 }
 
 // --- one_sweep: a pass reads and writes every key once ------------------------------------------
-// Requires that a block waits only for blocks that have already begun.
+// Requires that a block waits only for blocks that have already started.
 
 /// totals[p * kDigits + d] becomes how many keys have digit d in pass p. At first it is 0.
 template <class Key>
@@ -225,16 +225,16 @@ __global__ void __launch_bounds__(kThreads)
   // TODO(12, bonus): as count(), for all four digits of a key that is loaded once.
 }
 
-/// Thread d: the place of the tile's first key with digit d, from the words of the tiles before.
+/// Thread d: the position of the tile's first key with digit d, from the words of earlier tiles.
 __device__ tile_word look_back(tile_word* words, std::size_t tile, unsigned number) {
   tile_word before = 0;
-  // TODO(13, bonus): from the tile before this one backwards. An aggregate counts, and the search
-  //           goes on; a prefix counts, and ends it. While nothing is known, look again.
+  // TODO(13, bonus): from the tile before this one backwards. An aggregate counts, and the
+  //           search continues; a prefix counts, and ends it. While nothing is known, read again.
   return before;
 }
 
-/// Pass `number`, as scatter(): block after block takes a tile. `words` has kDigits for each tile,
-/// and *next is the number of the next tile.
+/// Pass `number`, like scatter(): each block takes the next tile. `words` has kDigits for each
+/// tile, and *next is the number of the next tile.
 template <class Key, bool kPairs>
 __global__ void __launch_bounds__(kThreads, kBlocks)
     sweep(pass<Key> job, unsigned number, const tile_word* totals, tile_word* words,
@@ -243,15 +243,15 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
   __shared__ tile_word of_warps[kWarps], drawn;
   // TODO(14, bonus): 1. The block draws its tile from *next.
   //           2. Count the tile. Thread d publishes its keys with digit d as the aggregate.
-  //           3. Order it, and look back. For tile 0 the place of the first key with digit d is
+  //           3. Sort it, and look back. For tile 0 the position of the first key with digit d is
   //              the number of keys with smaller digits: `totals`.
-  //           4. Thread d publishes its prefix: the place after the tile's keys with digit d.
-  //           5. Leave.
+  //           4. Thread d publishes its prefix: the position after the tile's keys with digit d.
+  //           5. Store it.
 }
 
 template <class Key>
 void sweep_all_digits(on_device<Key>& data, notes& shared) {
-  // TODO(15, bonus): all notes are 0 before each sort: cudaMemsetAsync(). Then count_all(), and a
+  // TODO(15, bonus): all words are 0 before each sort: cudaMemsetAsync(). Then count_all(), and a
   //           sweep() for each pass, with a block for each tile and as much shared memory as that
   //           of scatter().
   throw not_written("step one_sweep", 12);  // 12 to 15
@@ -294,7 +294,7 @@ result<Key> by_hand(std::span<const Key> keys, std::span<const std::uint32_t> va
                                 data.keys.copy_from(keys);
                                 data.values.copy_from(values);
                               });
-  data.keys.copy_to(out.keys);  // waits until the kernels are done
+  data.keys.copy_to(out.keys);  // waits until the kernels have finished
   data.values.copy_to(out.values);
   return out;
 }

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// 14.4 sorting_study: how the time of a sort depends on how long the arrays of a batch are.
+// 14.4 sorting_study: how the time of a sort depends on the length of the arrays in a batch.
 // Edit:  this nearly empty file: TODO(1) to TODO(4). sorting_study.hpp has the contract.
 // Run:   scripts/lab run 14.4
 // Test:  scripts/lab test 14.4
@@ -17,18 +17,18 @@
 namespace lab::sorting_study {
 namespace {
 
-// TODO(1): a sort of what is in a workspace (given.hpp), by a method. The networks are given:
+// TODO(1): a sort of the contents of a workspace (given.hpp), by a method. The networks are given:
 //          sort_by_network<method::bitonic>() and <method::odd_even>(). For method::radix it is
-//          thrust::stable_sort_by_key, which knows nothing of batches: if there are several arrays,
-//          a kernel makes a key of 64 bits for each element, and another one gets the key of 32
-//          back. Invariant: an element of an earlier array stays before all those of later ones;
+//          thrust::stable_sort_by_key, which does not support batches: if there are several arrays,
+//          a kernel computes a 64-bit key for each element, and another one restores the 32-bit
+//          key. Invariant: an element of an earlier array stays before all those of later ones;
 //          within an array the key decides.
 
-// TODO(2): the time of one sort. Whatever is in the workspace has been sorted before. Invariant:
-//          every sample sorts the input as it came; and what is timed is the sort, not the copies.
+// TODO(2): the time of one sort. The contents of the workspace have already been sorted. Invariant:
+//          every sample sorts the original input, and only the sort is timed, not the copies.
 
-// TODO(3): sort once, and throw wrong_order unless the keys are those of the problem, by
-//          compare_exact() (lab/closeness.hpp), and check_sorted() finds every value with its key.
+// TODO(3): sort once, and throw wrong_order unless compare_exact() (lab/closeness.hpp) finds the
+//          keys of the problem, and check_sorted() finds every value with its key.
 
 // TODO(4): a row: verify first. Then the samples, their median (summarize() of lab/report.hpp), and
 //          the rate, for which sorting_study.hpp has the formula.
@@ -37,9 +37,9 @@ namespace {
 
 std::vector<row> study(std::span<const problem> problems, std::span<const method> methods,
                        unsigned samples) try {
-  // TODO(4): refuse what the contract refuses (require_network_input() of lab/key_value.hpp for the
+  // TODO(4): reject what the contract rejects (require_network_input() of lab/key_value.hpp for the
   //          pairs). Then measure every problem with every method, in the order of the contract.
-  //          What Thrust throws becomes a cuda_error below.
+  //          Exceptions of Thrust become a cuda_error below.
   throw not_written("the study", 1);
 } catch (const thrust::system_error& error) {  // what Thrust makes of a CUDA error
   throw cuda_error(static_cast<cudaError_t>(error.code().value()), "thrust", __FILE__, __LINE__);

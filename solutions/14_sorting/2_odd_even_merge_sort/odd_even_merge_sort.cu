@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // 14.2 odd_even_merge_sort: fewer comparators than the bitonic sort, in a less regular pattern.
-// Edit:  this file, from TODO(1) to TODO(8). odd_even_merge_sort.hpp says what is asked for.
+// Edit:  this file, from TODO(1) to TODO(8). odd_even_merge_sort.hpp has the contract.
 // Run:   scripts/lab run 14.2 -- --step shared_tiles     (then --step columns_and_windows)
 // Test:  scripts/lab test 14.2
 // Hints: scripts/lab hint 14.2                           Chapter: docs/14_sorting.md
@@ -15,15 +15,15 @@ namespace lab::odd_even_merge_sort {
 namespace {
 
 // Level L merges two sorted runs of 2^(L-1) elements into one of 2^L. It has L stages, for the bits
-// L - 1, L - 2, … 0. A comparator of the stage `bit` joins a place with that 2^bit further on. All
-// comparators point the same way.
+// L - 1, L - 2, … 0. A comparator of the stage `bit` connects a position with that 2^bit further
+// on. All comparators have the same direction.
 
 /// The left end of comparator `number` = 0, 1, 2, … of a stage.
 template <class Number>
 __device__ Number left_end(Number number, unsigned level, unsigned bit) {
-  // TODO(1): In a level's first stage, for its highest bit, the left ends are the places whose bit
-  //          `bit` is 0. In its other stages they are those where it is 1: a comparator reaches
-  //          from the second half of one piece into the first half of the next.
+  // TODO(1): In a level's first stage, for its highest bit, the left ends are the positions whose
+  //          bit `bit` is 0. In its other stages they are those where it is 1: a comparator
+  //          connects the second half of one segment with the first half of the next.
   // BEGIN SOLUTION
   // STUB: return with_zero(number, bit);
   const Number distance = Number{1} << bit;
@@ -59,7 +59,7 @@ __device__ void compare(unsigned* keys, unsigned* values, std::size_t left, std:
   // END SOLUTION
 }
 
-constexpr unsigned kThreads = 512;  // of every block in this file
+constexpr unsigned kThreads = 512;  // in every block of this file
 
 // --- shared_tiles --------------------------------------------------------------------------------
 
@@ -72,9 +72,9 @@ __global__ void __launch_bounds__(kThreads) small_levels(arrays_on_device data, 
   __shared__ unsigned keys[kTile], values[kTile];
   const std::size_t begin = std::size_t{blockIdx.x} * kTile;  // the tile's first element
 
-  // TODO(3): bring the tile into shared memory, do the stages, put it back. The last tile may
-  //          overhang: touch nothing past n.
-  //          Invariant: no thread begins a stage before all have finished the one before.
+  // TODO(3): load the tile into shared memory, do the stages, store it. The last tile may extend
+  //          beyond n: access nothing past n.
+  //          Invariant: no thread begins a stage before all have finished the previous one.
   // BEGIN SOLUTION
   // STUB: compare(keys, values, left_end(0U, 1, 0), 1, in_one_run(0U, 1U, 1));  // replace this
   const bool pairs = data.values != nullptr;
@@ -101,7 +101,7 @@ __global__ void __launch_bounds__(kThreads) small_levels(arrays_on_device data, 
 /// One stage in global memory: a comparator for each thread.
 __global__ void __launch_bounds__(kThreads)
     global_stage(arrays_on_device data, unsigned level, unsigned bit) {
-  // TODO(4): the comparator that has this thread's number in the grid, if there is one.
+  // TODO(4): the comparator with this thread's index in the grid, if there is one.
   // BEGIN SOLUTION
   const std::size_t left = left_end(std::size_t{blockIdx.x} * kThreads + threadIdx.x, level, bit);
   const std::size_t right = left + (std::size_t{1} << bit);
@@ -110,10 +110,10 @@ __global__ void __launch_bounds__(kThreads)
   // END SOLUTION
 }
 
-/// Sorts. Returns how many launches that took. `levels` is log2 of an array's length, not 0.
+/// Sorts. Returns the number of launches. `levels` is log2 of an array's length, not 0.
 unsigned sort_in_shared_tiles(const arrays_on_device& data, unsigned levels) {
   // TODO(5): the levels up to kTileBits are one launch. Of a level above that, can the short stages
-  //          go back into tiles, as in 14.1? Look at what a comparator joins in the stage of bit 9.
+  //          be done in tiles, as in 14.1? What does a comparator connect in the stage of bit 9?
   //          CUDA_CHECK(cudaGetLastError()) after each launch.
   // BEGIN SOLUTION
   // STUB: throw not_written("step shared_tiles", 1);  // 1 to 5
@@ -133,37 +133,37 @@ unsigned sort_in_shared_tiles(const arrays_on_device& data, unsigned levels) {
 }
 
 // --- columns_and_windows -------------------------------------------------------------------------
-// Write the elements of a run into rows of 2^10 = 1024. The stages of the bits 10 and up join only
-// elements of the same column: a block takes some whole columns, and does all these stages.
-// The stages of the bits 9 to 0 join neighbours, across any edge. A tile cannot be closed to them,
-// but it can look over its edges: those 512 elements to either side that its own will meet are
-// sorted along, and thrown away afterwards. Their own tile does the same with them.
+// Arrange the elements of a run in rows of 2^10 = 1024. The stages of bits 10 and up connect only
+// elements of the same column: a block loads some whole columns, and does all these stages.
+// The stages of bits 9 to 0 connect neighbours, across any edge of a tile. So a tile has a halo:
+// the 512 elements on either side that its own elements are compared with are sorted along, and
+// discarded afterwards. Their own tile sorts them as well.
 
 constexpr unsigned kWideBits = 12;
 constexpr unsigned kWide = 1U << kWideBits;  // elements of a wide tile, in shared memory
 constexpr unsigned kRowBits = 10;
-constexpr unsigned kMargin = 1U << (kRowBits - 1);        // what a window sees to either side
+constexpr unsigned kMargin = 1U << (kRowBits - 1);        // of a window, on either side
 constexpr unsigned kColumnLevels = kRowBits + kWideBits;  // highest level whose columns fit a tile
 static_assert(kMargin % 64 == 0, "in_bank() takes pairs of rows of 32 words");
 
-/// Where element i is in shared memory: every second row of 32 words is turned round. Then the
-/// left ends of 32 neighbouring comparators are in 32 different banks, whatever the stage.
+/// Where element i is in shared memory: every second row of 32 words is reversed. Then the left
+/// ends of 32 neighbouring comparators are in 32 different banks, whatever the stage.
 __host__ __device__ constexpr unsigned in_bank(unsigned i) { return i & 32 ? i ^ 31 : i; }
 
-/// compare() in shared memory whose elements lie in_bank().
+/// compare() in shared memory whose elements are arranged by in_bank().
 __device__ void compare_in_bank(unsigned* keys, unsigned* values, unsigned left, unsigned right,
                                 bool descending) {
   compare(keys, values, in_bank(left), in_bank(right), descending);
 }
 
 /// The stages of the bits high - 1, …, low of a level, in a tile that the block has in shared
-/// memory and that has whole runs of this level. All threads of the block call it. The tile is
-/// complete when it begins only for those threads that have passed the barrier in here, and
-/// complete for all at its end only after another one.
+/// memory and that has whole runs of this level. All threads of the block call it. At its
+/// beginning the tile is complete only after the barrier in here, and after its end only after
+/// another barrier.
 __device__ void stages_in_tile(unsigned* keys, unsigned* values, unsigned level, unsigned high,
                                unsigned low, bool descending) {
-  // TODO(6): as in TODO(3), with kWide / 2 comparators for kThreads threads. No guard for n: what
-  //          lies past it are whole runs of garbage, which are never stored.
+  // TODO(6): as in TODO(3), with kWide / 2 comparators for kThreads threads. No guard for n:
+  //          past it there are only whole runs of garbage, which are never stored.
   // BEGIN SOLUTION
 #pragma unroll
   for (unsigned bit = high; bit-- > low;) {
@@ -178,7 +178,7 @@ __device__ void stages_in_tile(unsigned* keys, unsigned* values, unsigned level,
   // END SOLUTION
 }
 
-constexpr unsigned kShortLevels = 6;  // arrays of 64: few enough stages to be written out
+constexpr unsigned kShortLevels = 6;  // arrays of 64: few enough stages to unroll them
 
 /// The levels 1, …, last, which must not be above kWideBits.
 __global__ void __launch_bounds__(kThreads) wide_levels(arrays_on_device data, unsigned last) {
@@ -186,7 +186,7 @@ __global__ void __launch_bounds__(kThreads) wide_levels(arrays_on_device data, u
   const std::size_t begin = std::size_t{blockIdx.x} * kWide;
   const bool pairs = data.values != nullptr;
 
-  // TODO(6): as TODO(3), with stages_in_tile() and elements that lie in_bank(). When it is right,
+  // TODO(6): as TODO(3), with stages_in_tile() and elements stored in_bank(). When it is right,
   //          unroll the levels up to kShortLevels: does that make short arrays faster?
   // BEGIN SOLUTION
   // STUB: // Replace these lines.
@@ -222,7 +222,7 @@ __global__ void __launch_bounds__(kThreads) column_stages(arrays_on_device data,
   const unsigned width_bits = kColumnLevels - level;  // log2 of the columns in a tile
 
   // TODO(7): element i of the tile is in its row i >> width_bits, and in the column with the lower
-  //          bits of i. Where in global memory is that? The tiles of a run lie side by side; then
+  //          bits of i. Where in global memory is that? The tiles of a run are side by side; then
   //          come those of the next run. In the tile itself, a column's rows are 2^width_bits
   //          apart: which level of a tile of kWide elements is that, and which of its bits?
   // BEGIN SOLUTION
@@ -252,18 +252,18 @@ __global__ void __launch_bounds__(kThreads) column_stages(arrays_on_device data,
   // END SOLUTION
 }
 
-/// The stages of a level for the bits kRowBits - 1, …, 0, from `data` to `out`: another block still
-/// needs what lies beyond its edges as it was. Requires level > kWideBits.
+/// The stages of a level for the bits kRowBits - 1, …, 0, from `data` to `out`: other blocks still
+/// need the old elements near the edges of this one's tile. Requires level > kWideBits.
 __global__ void __launch_bounds__(kThreads)
     window_stages(arrays_on_device data, arrays_on_device out, unsigned level) {
   __shared__ unsigned keys[kMargin + kWide + kMargin], values[kMargin + kWide + kMargin];
   const bool pairs = data.values != nullptr;
   const std::size_t begin = std::size_t{blockIdx.x} * kWide;  // of the tile, not of the window
 
-  // TODO(8): bring in the window: the tile and kMargin elements to either side, as far as there
-  //          are any. Do the stages; store the tile alone.
-  //          Invariant: before the stage `bit`, what lies up to 2^bit beyond the tile's edges is
-  //          right. So the left ends go from 2^bit before the tile to its end.
+  // TODO(8): load the window: the tile and kMargin elements on either side, as far as they exist.
+  //          Do the stages; store only the tile.
+  //          Invariant: before the stage `bit`, all elements up to 2^bit beyond the tile's edges
+  //          are right. So the left ends go from 2^bit before the tile to its end.
   // BEGIN SOLUTION
   // STUB: compare(keys, values, 0, 0, pairs);  // replace this line
 #pragma unroll
@@ -274,12 +274,12 @@ __global__ void __launch_bounds__(kThreads)
     values[in_bank(i)] = there && pairs ? data.values[begin + i - kMargin] : 0;
   }
   const unsigned first =
-      static_cast<unsigned>(begin) & ((1U << level) - 1);  // its place in its run
+      static_cast<unsigned>(begin) & ((1U << level) - 1);  // its position in its run
   for (unsigned bit = kRowBits; bit-- > 0;) {
     __syncthreads();  // the stage before is complete (at first: the window)
     const unsigned distance = 1U << bit;
     for (unsigned number = threadIdx.x; number < kWide / 2 + distance; number += kThreads) {
-      // The first ones are in the piece before the tile.
+      // The first ones are in the margin before the tile.
       const unsigned left = kMargin - distance + with_zero(number, bit);
       const bool before_run = first == 0 && left < kMargin;
       const bool behind_run = first + kWide == 1U << level && left + distance >= kMargin + kWide;
@@ -297,8 +297,8 @@ __global__ void __launch_bounds__(kThreads)
   // END SOLUTION
 }
 
-/// As sort_in_shared_tiles(). Windows go from one copy of the arrays to the other: `data` is where
-/// the result is at the end, `spare` the other one.
+/// Like sort_in_shared_tiles(). Windows go from one copy of the arrays to the other: at the end
+/// `data` is the one with the result, `spare` the other one.
 unsigned sort_in_columns_and_windows(arrays_on_device& data, arrays_on_device& spare,
                                      unsigned levels) {
   // TODO(8): the levels up to kWideBits are one launch, each level above is one for the columns and

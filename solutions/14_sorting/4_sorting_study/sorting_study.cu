@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// 14.4 sorting_study: how the time of a sort depends on how long the arrays of a batch are.
+// 14.4 sorting_study: how the time of a sort depends on the length of the arrays in a batch.
 // Edit:  this nearly empty file: TODO(1) to TODO(4). sorting_study.hpp has the contract.
 // Run:   scripts/lab run 14.4
 // Test:  scripts/lab test 14.4
@@ -17,16 +17,16 @@
 namespace lab::sorting_study {
 namespace {
 
-// TODO(1): a sort of what is in a workspace (given.hpp), by a method. The networks are given:
+// TODO(1): a sort of the contents of a workspace (given.hpp), by a method. The networks are given:
 //          sort_by_network<method::bitonic>() and <method::odd_even>(). For method::radix it is
-//          thrust::stable_sort_by_key, which knows nothing of batches: if there are several arrays,
-//          a kernel makes a key of 64 bits for each element, and another one gets the key of 32
-//          back. Invariant: an element of an earlier array stays before all those of later ones;
+//          thrust::stable_sort_by_key, which does not support batches: if there are several arrays,
+//          a kernel computes a 64-bit key for each element, and another one restores the 32-bit
+//          key. Invariant: an element of an earlier array stays before all those of later ones;
 //          within an array the key decides.
 // BEGIN SOLUTION
-// --- a batch for a sort that knows nothing of batches --------------------------------------------
+// --- a batch for a sort that does not support batches --------------------------------------------
 
-/// wide[i]: a number of 64 bits for the key at place i, in whose order a whole batch is sorted.
+/// wide[i]: a 64-bit number for the key at index i; their order sorts the whole batch.
 __global__ void widen(const unsigned* keys, std::size_t n, unsigned length,
                       unsigned long long* wide) {
   const std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
@@ -38,7 +38,7 @@ __global__ void narrow(const unsigned long long* wide, std::size_t n, unsigned* 
   if (i < n) keys[i] = static_cast<unsigned>(wide[i]);
 }
 
-/// `wide` has n elements where there are several arrays.
+/// `wide` has n elements if there are several arrays.
 void sort_by_radix(on_device data, unsigned long long* wide) {
   const thrust::device_ptr<unsigned> keys(data.keys), values(data.values);
   if (data.length == data.n) {  // one array
@@ -54,7 +54,7 @@ void sort_by_radix(on_device data, unsigned long long* wide) {
   CUDA_CHECK(cudaGetLastError());
 }
 
-/// Sorts what is in the workspace, and does not wait for it.
+/// Sorts the contents of the workspace, and does not wait for it.
 void sort(method algorithm, workspace& work) {
   const on_device data{work.keys.data(), work.values.data(), work.keys.size(), work.length};
   if (algorithm == method::radix)
@@ -66,8 +66,8 @@ void sort(method algorithm, workspace& work) {
 }
 // END SOLUTION
 
-// TODO(2): the time of one sort. Whatever is in the workspace has been sorted before. Invariant:
-//          every sample sorts the input as it came; and what is timed is the sort, not the copies.
+// TODO(2): the time of one sort. The contents of the workspace have already been sorted. Invariant:
+//          every sample sorts the original input, and only the sort is timed, not the copies.
 // BEGIN SOLUTION
 // --- the study -----------------------------------------------------------------------------------
 
@@ -83,8 +83,8 @@ float time_sample(const problem& workload, method algorithm, workspace& work) {
 }
 // END SOLUTION
 
-// TODO(3): sort once, and throw wrong_order unless the keys are those of the problem, by
-//          compare_exact() (lab/closeness.hpp), and check_sorted() finds every value with its key.
+// TODO(3): sort once, and throw wrong_order unless compare_exact() (lab/closeness.hpp) finds the
+//          keys of the problem, and check_sorted() finds every value with its key.
 // BEGIN SOLUTION
 /// Sorts once, and throws wrong_order unless the keys are those of the problem and check_sorted()
 /// finds every value with its key.
@@ -122,9 +122,9 @@ row measure(const problem& workload, method algorithm, unsigned samples) {
 
 std::vector<row> study(std::span<const problem> problems, std::span<const method> methods,
                        unsigned samples) try {
-  // TODO(4): refuse what the contract refuses (require_network_input() of lab/key_value.hpp for the
+  // TODO(4): reject what the contract rejects (require_network_input() of lab/key_value.hpp for the
   //          pairs). Then measure every problem with every method, in the order of the contract.
-  //          What Thrust throws becomes a cuda_error below.
+  //          Exceptions of Thrust become a cuda_error below.
   // BEGIN SOLUTION
   // STUB: throw not_written("the study", 1);
   refuse_if(samples == 0, "sorting_study: a row without samples has no time");
