@@ -1,10 +1,10 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// 15.1 lock: one thread at a time, and what it did is seen by the next one.
-// Edit:  this file, from TODO(1) to TODO(6). lock.hpp says what is asked for.
+// 15.1 lock: one thread at a time, and the next one sees its writes.
+// Edit:  this file, from TODO(1) to TODO(6). lock.hpp has the contract.
 // Run:   scripts/lab run 15.1 -- --step one_per_block     (lanes_in_turn, atomic_ref)
-// Test:  scripts/lab test 15.1, and scripts/lab check 15.1: what luck hides, the checks find
+// Test:  scripts/lab test 15.1, and scripts/lab check 15.1, which finds hidden races
 // Hints: scripts/lab hint 15.1                            Chapter: docs/15_locks_and_hash_tables.md
 
 #include <cuda_runtime.h>
@@ -18,56 +18,56 @@ namespace {
 
 // --- the lock: an int, 0 when it is free and 1 when a thread has it ------------------------------
 
-/// Makes a new lock free. `mutex` owns it, and lives until the kernels that use it are done.
+/// Initializes a new lock as free. `mutex` owns it, and outlives the kernels that use it.
 void make_free(device_buffer<int>& mutex) {
-  // TODO(1): free is 0. This is memory of the device, which the host cannot write to; and
+  // TODO(1): free is 0. This is device memory, which the host cannot write to; and
   //          device_buffer has filled it with 0xFF bytes.
   throw not_written("making the lock", 1);
 }
 
 // --- with atomicCAS and fences -------------------------------------------------------------------
-// An atomic function alone promises nothing about the memory around it. The fences do: what a
-// thread did before release() is seen by the thread that acquire()s next.
+// An atomic function alone guarantees nothing about other memory. The fences do: writes of a
+// thread before release() are visible to the thread that acquire()s next.
 
 __device__ void acquire(lock_handle lock) {
-  // TODO(2): wait until the lock is free and take it, *in one step*: between a look and a write
-  //          of its own another thread may get in. Then a __threadfence(): nothing that comes after
+  // TODO(2): wait until the lock is free and take it, *in one step*: between a separate read and
+  //          write, another thread may take it. Then a __threadfence(): nothing that comes after
   //          acquire() may be done before the lock is ours.
 }
 
 __device__ void release(lock_handle lock) {
-  // TODO(3): a __threadfence(): others see what we did before they see the lock free. Then
-  //          free it, by an atomic function: a plain write next to others' atomicCAS is a race.
+  // TODO(3): a __threadfence(): others see our writes before they see the lock free. Then free
+  //          it, with an atomic function: a plain write concurrent with an atomicCAS is a race.
 }
 
 // --- one_per_block: the block's threads do not compete with each other ---------------------------
-// Requires that one thread can speak for the block, as after a reduction.
+// Requires that one thread can act for the block, as after a reduction.
 
 __global__ void one_per_block(lock_handle lock, tally* t, unsigned times) {
   // TODO(4): `times` times: one thread of the block takes the lock, enter()s with the number of
-  //          threads of the block, and gives the lock back.
+  //          threads of the block, and releases the lock.
 }
 
 // --- lanes_in_turn: every thread takes the lock --------------------------------------------------
 // Requires that at most one lane of a warp competes at a time. Before Volta, a lane that has the
-// lock cannot release it while its neighbours spin: the warp waits for itself, for ever. Since then
+// lock cannot release it while its neighbours spin: the warp waits for itself forever. Since then
 // the spinning ends, but 31 lanes that spin still slow down the one that they wait for.
 
 __global__ void lanes_in_turn(lock_handle lock, tally* t, unsigned times) {
   // TODO(5): `times` times: lane 0 of the warp acquires, enter()s with 1 and releases, then lane 1,
-  //          and so on to lane 31. All lanes end a turn together: __syncwarp(), outside of the if.
+  //          and so on to lane 31. All lanes end a turn together: __syncwarp(), outside the if.
 }
 
-// --- atomic_ref: the same in the words of C++ ----------------------------------------------------
-// The order is part of the operation (acquire, release) instead of a fence beside it, and the
+// --- atomic_ref: the same in C++ terms -----------------------------------------------------------
+// The order is part of the operation (acquire, release) instead of a separate fence, and the
 // scope is part of the type: all threads of this device.
 
 using atomic_int = cuda::atomic_ref<int, cuda::thread_scope_device>;
 
 __global__ void with_atomic_ref(lock_handle lock, tally* t, unsigned times) {
-  // TODO(6): as lanes_in_turn, with an atomic_int on *lock.mutex: exchange() in 1 with
-  //          cuda::memory_order_acquire until 0 comes out; at the end store() a 0 with
-  //          cuda::memory_order_release. No __threadfence() any more.
+  // TODO(6): as lanes_in_turn, with an atomic_int on *lock.mutex: exchange() with 1 and
+  //          cuda::memory_order_acquire until it returns 0; at the end store() a 0 with
+  //          cuda::memory_order_release. You no longer need __threadfence().
 }
 
 }  // namespace

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // 15.4 hash_table_gpu: thousands of threads push into the same chains, and no entry gets lost.
-// Edit:  this file, from TODO(1) to TODO(5). hash_table_gpu.hpp says what is asked for.
+// Edit:  this file, from TODO(1) to TODO(5). hash_table_gpu.hpp has the contract.
 // Run:   scripts/lab run 15.4 -- --step locks     (then lock_free)
-// Test:  scripts/lab test 15.4, and scripts/lab check 15.4: what luck hides, the checks find
+// Test:  scripts/lab test 15.4, and scripts/lab check 15.4, which finds hidden races
 // Hints: scripts/lab hint 15.4                    Chapter: docs/15_locks_and_hash_tables.md
 
 #include <cuda_runtime.h>
@@ -18,10 +18,10 @@ constexpr unsigned kThreads = 256;
 constexpr unsigned kWarp = 32;
 static_assert(kThreads % kWarp == 0, "a warp's 32 keys are neighbours");
 
-/// Which chain a key belongs to: of the key, and of nothing else.
+/// Which chain a key belongs to; it depends on the key alone.
 __device__ unsigned bucket_of(std::uint32_t key, unsigned buckets) { return key % buckets; }
 
-// --- locks: whoever has the bucket's lock may change its chain -----------------------------------
+// --- locks: the thread that has a bucket's lock may change its chain -----------------------------
 // Requires a lock for each bucket, and that the lanes of a warp take turns.
 
 __global__ void insert_with_locks(const std::uint32_t* keys, const std::uint32_t* values,
@@ -31,21 +31,21 @@ __global__ void insert_with_locks(const std::uint32_t* keys, const std::uint32_t
   const std::size_t thread = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
   const std::size_t stride = std::size_t{gridDim.x} * blockDim.x;
 
-  // Counted from the warp's first lane: all lanes make the same number of rounds, also in the last
-  // warp, some of whose lanes have no key any more.
+  // Counted from the warp's first lane: all lanes make the same number of rounds, even in the last
+  // warp, in which some lanes no longer have a key.
   for (std::size_t first = thread - lane; first < n; first += stride) {
     const std::size_t i = first + lane;
     // TODO(1): if there is an i-th key: key and value go into entry i of the pool, which no other
-    //          thread touches, so it needs no lock.
-    //          Then the lanes take turns, as in 15.1: whose turn it is (and who has a key) locks
-    //          the bucket, puts the entry to the front of its chain and unlocks the bucket.
+    //          thread accesses, so it needs no lock.
+    //          Then the lanes take turns, as in 15.1: the lane whose turn it is (if it has a key)
+    //          locks the bucket, puts the entry at the front of its chain and unlocks the bucket.
     //          A __syncwarp(), which all lanes reach, ends each turn.
   }
 }
 
 void make_empty(device_buffer<node*>& heads, device_buffer<int>& locks) {
   // TODO(2): all chains are empty: null pointers. All locks are free: 0. (cudaMemset. The buffers
-  //          have come filled with 0xFF bytes.)
+  //          are filled with 0xFF bytes at first.)
   throw not_written("step locks", 1);  // 1, 2 and 3 are this step
 }
 
@@ -53,19 +53,19 @@ void make_empty(device_buffer<node*>& heads, device_buffer<int>& locks) {
 void relocate(copied& t, const node* device_pool) {
   // TODO(3): a link that pointed to the i-th node of device_pool has to point to the i-th node of
   //          t.pool. Null pointers stay null. There are links in two places.
-  //          (Subtracting two device pointers is fine. Following one is not: this is the host.)
+  //          (Subtracting two device pointers is fine. The host must not dereference one.)
 }
 
-// --- lock_free: one atomic exchange does what the lock was for -----------------------------------
-// Requires that no thread follows a chain before the kernel is over: between the exchange and the
-// write of `next`, the chain is cut in two.
+// --- lock_free: one atomic exchange replaces the lock --------------------------------------------
+// Requires that no thread follows a chain before the kernel has finished: between the exchange and
+// the write of `next`, the chain is broken.
 
 __global__ void insert_lock_free(const std::uint32_t* keys, const std::uint32_t* values,
                                  std::size_t n, entry* pool, std::uint32_t* heads,
                                  unsigned buckets) {
-  // TODO(4): each thread strides through the keys. atomicExch() puts the entry's number into the
-  //          head of the bucket and gives back the number that was there: that is what follows
-  //          this entry. No other thread gets the same number, so none writes the same link.
+  // TODO(4): each thread strides through the keys. atomicExch() stores the entry's number in the
+  //          head of the bucket and returns the number that was there: the entry that follows this
+  //          one. No other thread gets the same number, so no entry is linked twice.
 }
 
 void make_empty(device_buffer<std::uint32_t>& heads) {
@@ -74,7 +74,7 @@ void make_empty(device_buffer<std::uint32_t>& heads) {
   throw not_written("step lock_free", 4);  // 4 and 5 are this step
 }
 
-// --- given: the host's side of the steps ---------------------------------------------------------
+// --- given: the host code of the steps -----------------------------------------------------------
 
 /// As many blocks of kThreads threads as n keys need, but no more than the device runs at once.
 template <class Kernel>

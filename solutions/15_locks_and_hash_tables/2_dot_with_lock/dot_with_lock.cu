@@ -1,10 +1,10 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// 15.2 dot_with_lock: the sums of all blocks become one, on the device.
+// 15.2 dot_with_lock: the sums of all blocks are added up on the device.
 // Edit:  this nearly empty file: TODO(1) to TODO(4). dot_with_lock.hpp has the steps.
 // Run:   scripts/lab run 15.2 -- --step locked     (then atomic_add, in_order)
-// Test:  scripts/lab test 15.2, and scripts/lab check 15.2: what luck hides, the checks find
+// Test:  scripts/lab test 15.2, and scripts/lab check 15.2, which finds hidden races
 // Hints: scripts/lab hint 15.2                     Chapter: docs/15_locks_and_hash_tables.md
 
 #include <cuda_runtime.h>
@@ -15,12 +15,12 @@ namespace lab::dot_with_lock {
 namespace {
 
 // TODO(1): step locked: acquire and release as in 15.1, and a kernel in which each block adds the
-//          sum of its part, blockIdx.x (sum_of_part() of given.hpp), to all->total by a plain +=.
-//          Which of the read, the addition and the write may be done before the lock is ours, or
-//          after it is given back?
+//          sum of its part, blockIdx.x (sum_of_part() of given.hpp), to all->total with a plain +=.
+//          Which of the read, the addition and the write may be done before you have the lock, or
+//          after you release it?
 // BEGIN SOLUTION
 // --- locked: one block after the other, in any order ---------------------------------------------
-// Requires that one thread speaks for its block: a lock that is taken seldom costs little.
+// Requires that one thread acts for its block: a lock that is seldom taken costs little.
 
 __device__ void acquire(int* lock) {
   while (atomicCAS(lock, 0, 1) != 0) __nanosleep(20);
@@ -44,8 +44,8 @@ __global__ void locked(const float* a, const float* b, std::size_t n, meeting_pl
 
 // TODO(2): step atomic_add: the same without the lock.
 // BEGIN SOLUTION
-// --- atomic_add: what the lock was for, in one instruction ---------------------------------------
-// Requires that the change is one for which there is an atomic function.
+// --- atomic_add: the critical section in one instruction -----------------------------------------
+// Requires an atomic function for the change.
 
 __global__ void atomic_add(const float* a, const float* b, std::size_t n, meeting_place* all) {
   const float sum = sum_of_part(a, b, n, blockIdx.x);
@@ -53,17 +53,17 @@ __global__ void atomic_add(const float* a, const float* b, std::size_t n, meetin
 }
 // END SOLUTION
 
-// TODO(3): step in_order: the block draws a ticket, the next number of all->drawn, which says which
-//          part it takes. When all->admitted is its ticket, it adds, and lets the next one in.
+// TODO(3): step in_order: the block takes a ticket, the next number of all->drawn, which says which
+//          part it adds up. When all->admitted is its ticket, it adds, and admits the next one.
 //          Invariants: all threads of a block have the same ticket; a block waits only for blocks
-//          that have begun (so blockIdx.x will not do); the hand-over needs the same two fences as
-//          a lock; and all->admitted is read and written by atomic functions only, as others do so
-//          meanwhile.
+//          that have started (so you cannot use blockIdx.x); the hand-over needs the same two
+//          fences as a lock; and all->admitted is read and written only with atomic functions,
+//          since other blocks access it at the same time.
 // BEGIN SOLUTION
-// --- in_order: who has drawn number k is the k-th ------------------------------------------------
-// Requires that a block waits only for blocks that have already begun: block 4 never begins if all
-// places on the device are taken by blocks that wait for it. So not blockIdx.x says who comes when.
-// A ticket does, drawn when a block begins: all smaller tickets are then held by blocks that run.
+// --- in_order: the block with ticket k is the k-th -----------------------------------------------
+// Requires that a block waits only for blocks that have already started: block 4 never starts if
+// the device is full of blocks that wait for it. So blockIdx.x cannot determine the order. A
+// ticket, taken when a block starts, can: blocks with smaller tickets are running or done by then.
 
 __global__ void in_order(const float* a, const float* b, std::size_t n, meeting_place* all) {
   __shared__ unsigned drawn_ticket;
@@ -104,9 +104,9 @@ void launch(step version, unsigned blocks, const float* a, const float* b, std::
 }  // namespace
 
 result dot(step version, std::span<const float> a, std::span<const float> b, unsigned blocks) {
-  // TODO(4): host_part_of_dot() of given.hpp checks, allocates, sets the meeting place to 0 and
-  //          copies. It takes a function of yours that launches a step's kernel in blocks of
-  //          kThreads threads.
+  // TODO(4): host_part_of_dot() of given.hpp checks, allocates, sets the meeting_place to 0 and
+  //          copies. Pass it your function that launches a step's kernel in blocks of kThreads
+  //          threads.
   // BEGIN SOLUTION
   // STUB: if (version == step::locked) throw not_written("step locked", 1);  // 1 and 4
   // STUB: if (version == step::atomic_add) throw not_written("step atomic_add", 2);

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // 15.5 open_addressing: thousands of threads insert into one table, search it and erase from it.
-// Edit:  this file, from TODO(1) to TODO(8). open_addressing.hpp says what is asked for.
+// Edit:  this file, from TODO(1) to TODO(8). open_addressing.hpp has the contract.
 // Run:   scripts/lab run 15.5 -- --step packed    (then wide)
-// Test:  scripts/lab test 15.5, and scripts/lab check 15.5: what luck hides, the checks find
+// Test:  scripts/lab test 15.5, and scripts/lab check 15.5, which finds hidden races
 // Hints: scripts/lab hint 15.5                    Chapter: docs/15_locks_and_hash_tables.md
 
 #include <cuda_runtime.h>
@@ -14,14 +14,14 @@
 namespace lab::open_addressing {
 namespace {
 
-// A table is one array of slots; kWindow slots that are next to each other are a window. Of a key
+// A table is one array of slots; kWindow slots that are next to each other are a window. For a key
 // that has a slot, this is always true:
 //
 //      home         second         …   its own        The slots that probe() visits before its own
 //      [k k x k]    [k x k k]          [k KEY - -]    are not empty (-): they have other keys (k),
 //                                                     some of them as tombstones (x).
 //
-// So a thread that comes to an empty slot knows: the key is not in the table.
+// So a thread that reaches an empty slot knows that the key is not in the table.
 
 template <class Slot>
 void make_empty(device_buffer<Slot>& table) {
@@ -33,7 +33,7 @@ void make_empty(device_buffer<Slot>& table) {
   // END SOLUTION
 }
 
-/// Calls look(place) for the slots in which the key may be, one after the other, until it returns
+/// Calls look(index) for the slots in which the key may be, one after the other, until it returns
 /// true. Returns whether it did.
 template <class Number, class Look>
 __device__ bool probe(Number key, unsigned windows, const Look& look) {
@@ -58,11 +58,11 @@ struct hit {
   typename Slot::number value = kNothing<typename Slot::number>;
 };
 
-/// Slot is const where no thread changes the table meanwhile.
+/// Slot is const if no thread changes the table meanwhile.
 template <class Slot, class Number = typename Slot::number>
 __device__ hit<Slot> search(Slot* table, unsigned windows, Number key) {
   hit<Slot> found;
-  // TODO(3): probe until you look() at the key, or at something that says it is not there.
+  // TODO(3): probe until look() finds the key, or a slot that shows that it is not there.
   // BEGIN SOLUTION
   probe(key, windows, [&](std::size_t position) {
     const auto seen = table[position].look();
@@ -76,8 +76,8 @@ __device__ hit<Slot> search(Slot* table, unsigned windows, Number key) {
 template <class Slot, class Number = typename Slot::number>
 __global__ void insert_all(const Number* keys, const Number* values, std::size_t n, Slot* table,
                            unsigned windows, word* without_slot) {
-  // TODO(4): this thread takes the key that has its number in the grid, and probes until it may
-  //          enter() it with its value. Keys for which no slot is left are counted, by atomicAdd().
+  // TODO(4): this thread takes the key at its index in the grid, and probes until it can enter() it
+  //          with its value. Keys for which no slot is left are counted with atomicAdd().
   // BEGIN SOLUTION
   const std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
   if (i < n) {
@@ -102,7 +102,7 @@ __global__ void erase_all(const Number* keys, std::size_t n, Slot* table, unsign
   if (Slot* const slot = search(table, windows, keys[i]).slot) slot->bury();
 }
 
-// --- packed: key and value are one word, which one atomic function can write ---------------------
+// --- packed: key and value are one word, which one atomic operation can write --------------------
 
 struct packed {
   using number = std::uint32_t;
@@ -114,10 +114,10 @@ struct packed {
     return {key_of(seen), value_of(seen)};
   }
 
-  /// Puts key and value into this slot. False: it has another key, and stays as it is.
+  /// Stores key and value in this slot. False: it has another key, and is not changed.
   __device__ bool enter(number key, number value) {
     // TODO(5): if the slot looks empty (load()), atomicCAS() claims it. If it is not empty, perhaps
-    //          since a moment ago, does it have the same key? Then the smaller value stays:
+    //          since a moment ago, does it have the same key? Then keep the smaller value:
     //          atomicMin() compares whole words, whose upper halves are equal.
     // BEGIN SOLUTION
     // STUB: return true;
@@ -135,7 +135,7 @@ struct packed {
   /// Makes this slot a tombstone.
   __device__ void bury() {
     // TODO(6): the key stays, and its value becomes kNone. Why must the slot not become empty?
-    //          Other threads look at it meanwhile: which atomic function sets bits?
+    //          Other threads read it meanwhile: which atomic function sets bits?
     //          When it works, compare --load 0.5 with --load 0.95.
     // BEGIN SOLUTION
     atomicOr(&both, word{kNothing<number>});
@@ -146,7 +146,7 @@ struct packed {
 // --- wide: two words, so there is a moment when the key is in the slot and its value is not ------
 // Requires that this looks like a tombstone: the value of an empty slot is kNone.
 
-struct alignas(16) wide {  // so that one load may read both
+struct alignas(16) wide {  // so that one load can read both
   using number = word;
   word key_here;
   word value_here;
@@ -155,8 +155,8 @@ struct alignas(16) wide {  // so that one load may read both
   __device__ entry<number> look() { return {load(key_here), load(value_here)}; }
 
   __device__ bool enter(number key, number value) {
-    // TODO(7): claim the slot for the key. In a slot that has the key, no matter which thread has
-    //          claimed it, the smaller value stays. Why is `value_here = value` wrong even for the
+    // TODO(7): claim the slot for the key. In a slot that has the key, no matter which thread
+    //          claimed it, keep the smaller value. Why is `value_here = value` wrong even for the
     //          thread that has just claimed the slot?
     // BEGIN SOLUTION
     // STUB: return true;
