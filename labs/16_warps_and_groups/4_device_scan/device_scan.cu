@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// 16.4 device_scan: running sums of a whole array, by blocks that tell each other their sums.
-// Edit:  this file, from TODO(1) to TODO(4); TODO(5) to TODO(12) are a bonus. device_scan.hpp says
-//        what is asked for, given.hpp what you start from.
+// 16.4 device_scan: prefix sums of a whole array, by blocks that publish their sums.
+// Edit:  this file, from TODO(1) to TODO(4); TODO(5) to TODO(12) are a bonus. device_scan.hpp has
+//        the contract, given.hpp the code to start from.
 // Run:   scripts/lab run 16.4 -- --step three_launches     (then decoupled_look_back, vectorized)
 // Test:  scripts/lab test 16.4, and scripts/lab check 16.4: what luck hides, the checks find
 // Hints: scripts/lab hint 16.4                  Chapter: docs/16_warps_and_groups.md
@@ -17,12 +17,12 @@ namespace {
 
 // --- three_launches ------------------------------------------------------------------------------
 
-/// totals[t]: the sum of tile t. Block t scans it, as if nothing came before.
+/// totals[t]: the sum of tile t. Block t scans tile t as if nothing came before it.
 __global__ void scan_tiles(job array, unsigned* totals) {
   // TODO(1): scan_tile() and store_tile() of given.hpp do most of it. One thread stores the total.
 }
 
-/// Replaces the totals by the sums of all totals before each of them. `totals` is a job whose
+/// Replaces each total with the sum of all totals before it. `totals` is a job whose
 /// values and results are the same memory. One block does it, however many there are.
 __global__ void scan_totals(job totals) {
   // TODO(2): one tile of the totals after the other, as in the rows of 16.3.
@@ -31,25 +31,25 @@ __global__ void scan_totals(job totals) {
 
 /// Adds to the elements of tile t the sum of the tiles before it: before[t].
 __global__ void add_totals(job array, const unsigned* before) {
-  // TODO(3): this thread's kRounds elements of tile number blockIdx.x: first_element(), and on in
+  // TODO(3): this thread's kRounds elements of tile number blockIdx.x: from first_element() in
   //          steps of kLanes. In the last tile, some may be beyond the end.
 }
 
 void three_launches(const job& array, unsigned tiles, unsigned threads, unsigned* totals) {
-  // TODO(4): launch the three of them. Which blocks does each need, and which job the second?
+  // TODO(4): launch all three. How many blocks does each need, and which job does the second?
   throw not_written("step three_launches", 1);  // 1 to 4
 }
 
 // --- decoupled_look_back -------------------------------------------------------------------------
-// Requires that a block waits only for blocks that have already begun.
+// Requires that a block waits only for blocks that have already started.
 
 /// The sum of all tiles before this one. All lanes of one warp call it together.
 __device__ unsigned look_back(tile_word* words, unsigned tile) {
   unsigned before = 0;
   // TODO(5, bonus): look at the 32 tiles before this one, one per lane; then at the 32 before
-  //          those, and so on. A lane reads its tile's word until something is known of that tile;
-  //          before tile 0 there is a prefix of 0. The lanes vote (__ballot_sync) who has seen a
-  //          prefix. From the nearest tile with a prefix on, all tiles count, and none before it.
+  // those, and so on. A lane reads its tile's word until something is known about that tile; before
+  //          tile 0 there is a prefix of 0. The lanes vote (__ballot_sync) whether they have a
+  //          prefix. From the nearest tile with a prefix on, all tiles count, none before it.
   //          Invariant: `before` is the sum of the tiles from `nearest` + 1 to `tile` - 1.
   return before;
 }
@@ -57,24 +57,24 @@ __device__ unsigned look_back(tile_word* words, unsigned tile) {
 /// The number of the block's tile, for all of its threads. *next is the number of the next tile.
 __device__ unsigned draw_tile(tile_word* next) {
   __shared__ unsigned drawn_tile;
-  // TODO(6, bonus): the block draws it from *next, as the tickets of 15.2 are drawn. All threads
-  //          must know it.
+  // TODO(6, bonus): the block takes it from *next, like a ticket of 15.2. All threads must know
+  //          it.
   if (threadIdx.x == 0) drawn_tile = blockIdx.x;
   return drawn_tile;
 }
 
-/// Publishes what becomes known of the tile, whose sum is `total`. Returns to all threads of the
+/// Publishes what is known about the tile, whose sum is `total`. Returns to all threads of the
 /// block the sum of the tiles before it. `words` has one for each tile.
 __device__ unsigned publish_and_look_back(tile_word* words, unsigned tile, unsigned total) {
   __shared__ unsigned sum_before;
   // TODO(7, bonus): the first warp publishes the total as the tile's aggregate (tile 0 has none:
   //          its total is a prefix), looks back, and publishes the prefix. A word is published by
-  //          one store() of a `published`, by one lane. Then all threads need the sum before.
+  //          one store() of a `published`, by one lane. Then all threads need the earlier sum.
   if (threadIdx.x == 0) sum_before = 0;
   return sum_before;
 }
 
-/// `words` has one for each tile, and after them the number of the next tile. All are 0 at first.
+/// `words` has one for each tile, followed by the number of the next tile. All are 0 at first.
 __global__ void scan_in_one_pass(job array, tile_word* words) {
   const unsigned tile = draw_tile(&words[gridDim.x]);
   const scanned_tile mine = scan_tile(array, tile);
@@ -82,42 +82,42 @@ __global__ void scan_in_one_pass(job array, tile_word* words) {
 }
 
 void decoupled_look_back(const job& array, unsigned tiles, unsigned threads, tile_word* words) {
-  // TODO(8, bonus): the words, also the one after those of the tiles, are 0 before *each* launch:
-  //          cudaMemsetAsync, in the default stream. Then the launch.
+  // TODO(8, bonus): all words, including the one after those of the tiles, are 0 before *each*
+  //          launch: cudaMemsetAsync, in the default stream. Then the launch.
   throw not_written("step decoupled_look_back", 5);  // 5 to 8
 }
 
 // --- vectorized ----------------------------------------------------------------------------------
-// Changes what a thread has of a tile: a row of 44 neighbours. Requires an array that begins at a
-// multiple of 16 bytes, as the memory of cudaMalloc does.
+// Changes which elements of a tile a thread has: a row of 44 neighbours. Requires an array that
+// begins at a multiple of 16 bytes, as memory from cudaMalloc does.
 
 /// Loads the warp's part of the array: this thread's row goes to `mine`. For the exchange, the warp
 /// has shared memory for its 32 rows.
 __device__ void load_row(const part& of_warp, uint4* rows, uint4 (&mine)[kFours]) {
   const unsigned lane = threadIdx.x % kLanes;
-  // TODO(9, bonus): round r loads four number r * 32 + lane, so that the lanes load neighbours:
-  //          load_four() of given.hpp. All loads come first, into `mine`. Then the fours go to the
-  //          warp's rows, a row after the other, and each lane reads its own.
+  // TODO(9, bonus): round r loads uint4 number r * 32 + lane, so that the lanes load neighbours:
+  //          load_four() of given.hpp. All loads come first, into `mine`. Then the uint4 go to the
+  //          warp's rows, one row after the other, and each lane reads its own row.
 }
 
-/// Replaces the elements of this thread's row by their sums, of the kind that is asked for, as if
-/// nothing came before the row. Returns what does come before it in the tile, and the tile's sum.
+/// Replaces the elements of this thread's row with their prefix sums of kind `mode`, as if nothing
+/// came before the row. Returns the sum before it in the tile, and the tile's sum.
 __device__ of_tile scan_row(kind mode, uint4 (&mine)[kFours]) {
-  // TODO(10, bonus): add up the row, element after element. Then one scan_warp() and one
-  //          scan_warps() do for all of it.
+  // TODO(10, bonus): add up the row, element by element. Then one scan_warp() and one
+  //          scan_warps() are enough for the whole row.
   //          Invariant: `of_row` is the sum of the row's elements before mine[f].
   return {0, mine[0].x};
 }
 
-/// Stores what load_row() loads, with `before` added: all that comes before the row in the array.
+/// Stores the row of load_row(), with `before` added: the sum of everything before the row.
 __device__ void store_row(const part& of_warp, uint4* rows, const uint4 (&mine)[kFours],
                           unsigned before) {
   const unsigned lane = threadIdx.x % kLanes;
-  // TODO(11, bonus): the same way back: the row into shared memory, and the same four in each
-  //          round to the array, by store_four() of given.hpp.
+  // TODO(11, bonus): the same in reverse: the row to shared memory, and the same uint4 in each
+  //          round to the array, with store_four() of given.hpp.
 }
 
-/// As scan_in_one_pass. The launch says how much shared memory there is: a row for each thread.
+/// Like scan_in_one_pass. The launch sets the size of shared memory: a row for each thread.
 __global__ void __launch_bounds__(kMostThreads) scan_rows_in_one_pass(job array, tile_word* words) {
   extern __shared__ uint4 rows_of_block[];
   uint4* rows = &rows_of_block[threadIdx.x / kLanes * kLanes * kFours];

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// 16.5 compaction: keep the elements that satisfy a condition; each finds out where it goes.
-// Edit:  this file, from TODO(1) to TODO(5). compaction.hpp says what is asked for.
+// 16.5 compaction: keep the elements that satisfy a condition; each lane computes its index.
+// Edit:  this file, from TODO(1) to TODO(5). compaction.hpp has the contract.
 // Run:   scripts/lab run 16.5 -- --step any_order     (then in_order, partition)
 // Test:  scripts/lab test 16.5
 // Hints: scripts/lab hint 16.5                  Chapter: docs/16_warps_and_groups.md
@@ -22,8 +22,8 @@ __device__ unsigned kept_before(unsigned kept) {
   return kept;
 }
 
-/// A warp's share: kRun elements from number `begin` on, of which those up to `end` exist. Warps
-/// that are needed for nothing have none: then begin >= end.
+/// A warp's share: kRun elements from index `begin`; only those below `end` exist. Surplus warps
+/// have none: then begin >= end.
 struct share {
   std::size_t warp, begin, end;
 };
@@ -32,14 +32,14 @@ __device__ share share_of_warp(std::size_t n) {
   return {warp, warp * kRun, min(n, (warp + 1) * kRun)};
 }
 
-// --- any_order: a warp asks for as much room as it needs -----------------------------------------
+// --- any_order: a warp reserves as much of the output as it needs --------------------------------
 
 /// Writes the kept elements to `out`, and adds their number to *total, which begins at 0.
 __global__ void keep_in_any_order(const int* values, std::size_t n, int limit, int* out,
                                   count* total) {
   // TODO(2): this warp's share, 32 elements at a time, one per lane. The lanes vote (__ballot_sync)
-  //          who has an element to keep: lanes beyond the end have none. One lane makes room for
-  //          all of them, by one atomicAdd, and tells the others where it begins (__shfl_sync).
+  //          whether to keep their elements: lanes beyond the end have none. One lane reserves
+  //          space for all, with one atomicAdd, and tells the others its start (__shfl_sync).
   //          All lanes of the warp take part in every vote and every shuffle.
 }
 
@@ -47,17 +47,17 @@ __global__ void keep_in_any_order(const int* values, std::size_t n, int limit, i
 
 /// counts[w]: how many elements warp w keeps.
 __global__ void count_kept(const int* values, std::size_t n, int limit, count* counts) {
-  // TODO(3): this warp's share again. One lane writes the number; a warp with no elements has no
-  //          number.
+  // TODO(3): this warp's share again. One lane writes the number; a warp without elements writes
+  //          none.
 }
 
 /// Writes the kept elements to `out` in their order. first[w] is where those of warp w begin, and
-/// first[warps] how many there are in all. With kPartition the other elements follow them.
+/// first[warps] is their total number. With kPartition the other elements follow them.
 template <bool kPartition>
 __global__ void write_in_order(const int* values, std::size_t n, int limit, const count* first,
                                std::size_t warps, int* out) {
-  // TODO(4): as count_kept, but each lane with an element to keep writes it.
-  //          Invariant: before each round, `position` is how many elements are kept before the
+  // TODO(4): like count_kept, but each lane with an element to keep writes it.
+  //          Invariant: before each round, `position` is the number of elements kept before the
   //          round's first one, in the whole array.
   // TODO(5): if kPartition, the others. How many of them are before element i, if `before` elements
   //          before it are kept?
@@ -69,8 +69,8 @@ void launch(step version, const int* values, std::size_t n, int limit, count* co
   const std::size_t warps = warps_for(n);
   const unsigned blocks = blocks_for(warps);
   // Each step launches its kernels with `blocks` blocks of kThreads. Between count_kept and
-  // write_in_order comes scan_counts<<<1, kScanThreads>>>(counts, warps). If one of these two has
-  // failed (cudaGetLastError), the counts are anything: nothing may be written where they say.
+  // write_in_order comes scan_counts<<<1, kScanThreads>>>(counts, warps). If count_kept or
+  // scan_counts failed (cudaGetLastError), the counts are invalid: do not use them as indices.
   if (version == step::any_order) {
     throw not_written("step any_order", 1);  // 1 and 2
   } else {

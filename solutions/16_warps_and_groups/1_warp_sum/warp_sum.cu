@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// 16.1 warp_sum: the lanes of a warp add up what they have, without shared memory.
-// Edit:  this file, from TODO(1) to TODO(5). warp_sum.hpp says what is asked for.
+// 16.1 warp_sum: the lanes of a warp add up their values, without shared memory.
+// Edit:  this file, from TODO(1) to TODO(5). warp_sum.hpp has the contract.
 // Run:   scripts/lab run 16.1 -- --step shuffle_down     (then butterfly, reduce_sync)
 // Test:  scripts/lab test 16.1
 // Hints: scripts/lab hint 16.1                  Chapter: docs/16_warps_and_groups.md
@@ -27,13 +27,13 @@ __device__ unsigned lanes_of_warp() {
 }
 
 // --- the sum of a warp, in three ways ------------------------------------------------------------
-// Each returns, in every lane, the sum of what the lanes of the warp call it with. All lanes of the
-// warp call it together, with the mask of lanes_of_warp().
+// Each returns, in every lane, the sum of the values that the lanes of the warp pass. All lanes of
+// the warp call it together, with the mask of lanes_of_warp().
 
 __device__ unsigned sum_by_shuffle_down(unsigned lanes, unsigned mine) {
-  // TODO(2): the tree of 10.3: add what the lane 16 further up has, then 8, 4, 2, 1. What comes
-  //          from a lane outside the mask is undefined: do not add it. Every lane of the mask takes
-  //          part in every shuffle. Finally all lanes read lane 0 (__shfl_sync).
+  // TODO(2): the tree of 10.3: add the value of the lane 16 positions up, then 8, 4, 2, 1. The
+  //          value of a lane outside the mask is undefined: do not add it. Every lane of the mask
+  //          takes part in every shuffle. Finally all lanes read lane 0 (__shfl_sync).
   // BEGIN SOLUTION
   // STUB: return mine;
   const unsigned lane = threadIdx.x % kLanes;
@@ -46,12 +46,12 @@ __device__ unsigned sum_by_shuffle_down(unsigned lanes, unsigned mine) {
 }
 
 __device__ unsigned sum_by_butterfly(unsigned lanes, unsigned mine) {
-  // TODO(4): lanes whose numbers differ in one bit exchange what they have (__shfl_xor_sync), and
+  // TODO(4): lanes whose numbers differ in one bit exchange their values (__shfl_xor_sync), and
   //          both add: first bit 16, then 8, 4, 2, 1.
   //          Invariant of a full warp: after bit d, all lanes that agree in the bits below d have
   //          the same sum, that of their values. So in the end all have the sum of all.
-  //          In a warp with fewer lanes, some partners are missing. Which lane has the right sum
-  //          all the same? It passes it on.
+  //          In a warp with fewer lanes, some partners are missing. Which lane still has the right
+  //          sum? It passes the sum on to the others.
   // BEGIN SOLUTION
   // STUB: return mine;
   const unsigned lane = threadIdx.x % kLanes;
@@ -85,10 +85,10 @@ __device__ unsigned sum_of_warp(unsigned lanes, unsigned mine) {
   if constexpr (kStep == step::reduce_sync) return sum_by_instruction(lanes, mine);
 }
 
-/// One value per thread. sums[i]: what thread i has after its warp's sum.
+/// One value per thread. sums[i]: the sum of thread i's warp, as thread i has it.
 template <step kStep>
 __global__ void each_lane(const unsigned* values, std::size_t n, unsigned* sums) {
-  // TODO(3): a thread without a value brings a 0. May it leave before sum_of_warp()?
+  // TODO(3): a thread without a value contributes 0. May it return before sum_of_warp()?
   // BEGIN SOLUTION
   const std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
   const unsigned value = i < n ? values[i] : 0;
@@ -101,8 +101,8 @@ __global__ void each_lane(const unsigned* values, std::size_t n, unsigned* sums)
 /// *total += the sum of all values.
 template <step kStep>
 __global__ void add_up(const unsigned* values, std::size_t n, unsigned* total) {
-  // TODO(3): the sum of what sum_of_thread(values, n) gives the lanes of this warp. All lanes know
-  //          it. How many may add it to *total?
+  // TODO(3): the sum of the results of sum_of_thread(values, n) in this warp. All lanes have it.
+  //          How many of them may add it to *total?
   // BEGIN SOLUTION
   const unsigned sum = sum_of_warp<kStep>(lanes_of_warp(), sum_of_thread(values, n));
   if (threadIdx.x % kLanes == 0) atomicAdd(total, sum);
@@ -111,7 +111,7 @@ __global__ void add_up(const unsigned* values, std::size_t n, unsigned* total) {
 
 template <step kStep>
 void launch(const job& j) {
-  // TODO(3): launch each_lane if the job has room for what the lanes get (j.sums), else add_up.
+  // TODO(3): launch each_lane if the job has memory for the lanes' sums (j.sums), else add_up.
   // BEGIN SOLUTION
   if (j.sums != nullptr)
     each_lane<kStep><<<j.blocks, j.threads>>>(j.values, j.n, j.sums);
@@ -121,7 +121,7 @@ void launch(const job& j) {
 }
 
 void launch(step version, const job& j) {
-  // A step that is written launches: launch<step::shuffle_down>(j), and so on.
+  // When a step is written, launch it here: launch<step::shuffle_down>(j), and so on.
   // BEGIN SOLUTION
   // STUB: if (version == step::shuffle_down) throw not_written("step shuffle_down", 1);  // 1 to 3
   // STUB: if (version == step::butterfly) throw not_written("step butterfly", 4);

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// 16.2 group_reduce: groups of threads add up rows: tiles, and whoever happens to be there.
+// 16.2 group_reduce: groups of threads add up rows: tiles, and the currently active threads.
 // Edit:  this nearly empty file: TODO(1) to TODO(4). group_reduce.hpp has the steps.
 // Run:   scripts/lab run 16.2 -- --step tiles     (then reduce, coalesced)
 // Test:  scripts/lab test 16.2
@@ -15,9 +15,9 @@ namespace lab::group_reduce {
 namespace {
 
 // TODO(1): for tiles of 1 to 32 threads: the number of a tile in the grid, where tile 0 of block 1
-//          follows the last one of block 0; and the sum of what its threads have, at least in the
-//          thread of rank 0. For step tiles that is the tree of 16.1, by the tile's own shuffles:
-//          from which distance on? Step reduce is one call of the library.
+//          follows the last one of block 0; and the sum of its threads' values, at least in the
+//          thread of rank 0. For step tiles that is the tree of 16.1, with the tile's own shuffles:
+//          from which distance on? Step reduce is one library call.
 // BEGIN SOLUTION
 // --- tiles and reduce: a tile has a row ----------------------------------------------------------
 // `Tile` is cg::thread_block_tile<1> to <32>: neighbouring threads of a block, all of one warp.
@@ -28,7 +28,7 @@ __device__ std::size_t number_of(const Tile& tile) {
   return std::size_t{blockIdx.x} * tile.meta_group_size() + tile.meta_group_rank();
 }
 
-/// The sum of what the threads of the tile call it with, at least in the thread of rank 0.
+/// The sum of the values that the threads of the tile pass, at least in the thread of rank 0.
 template <step kStep, class Tile>
 __device__ unsigned sum_of(const Tile& tile, unsigned mine) {
   if constexpr (kStep == step::tiles) {
@@ -40,8 +40,8 @@ __device__ unsigned sum_of(const Tile& tile, unsigned mine) {
 // END SOLUTION
 
 // TODO(2): a kernel template, whose tile r adds up row r (matrix of given.hpp); may a tile without
-//          a row return? Its threads walk along the row side by side, and each adds up what is less
-//          than m.limit. Then the sum of the tile, which one thread stores. Invariant: all threads
+//          a row return? Its threads go along the row side by side, and each adds up the elements
+//          below m.limit. Then the sum of the tile, which one thread stores. Invariant: all threads
 //          of a tile reach its sum together. Other tiles of the warp need not.
 // BEGIN SOLUTION
 /// m.sums[r] = the sum of the elements of row r that are less than m.limit.
@@ -61,11 +61,11 @@ __global__ void one_sum_a_tile(matrix m) {
 // END SOLUTION
 
 // TODO(3): step coalesced: a function that any threads may call at any time, and that adds a value
-//          to sums[row]. The threads of the warp that are here together and have the same row add
+//          to sums[row]. The threads of the warp that call it together and have the same row add
 //          up their values, and one of them adds the sum, for all of them, atomically. Then a
-//          kernel that calls it for each element that counts. The sums begin at 0.
+//          kernel that calls it for each element below the limit. The sums begin at 0.
 // BEGIN SOLUTION
-// --- coalesced: whoever is there -----------------------------------------------------------------
+// --- coalesced: the currently active threads -----------------------------------------------------
 
 /// sums[row] += value. Any threads may call it, at any time, for any rows.
 __device__ void add_together(unsigned* sums, std::size_t row, unsigned value) {
@@ -100,9 +100,9 @@ void launch(step version, unsigned blocks, const matrix& m) {
 
 result sum_rows(step version, std::span<const std::uint32_t> values, std::size_t length,
                 std::uint32_t limit, unsigned tile) {
-  // TODO(4): host_part() of given.hpp checks, allocates and copies. It calls a lambda of yours,
-  //          (auto size, unsigned blocks, const matrix& m), for the launch: blocks of kThreads
-  //          threads, in tiles of size.value, a constant that may be a template argument.
+  // TODO(4): host_part() of given.hpp checks, allocates and copies. It calls your lambda (auto
+  //          size, unsigned blocks, const matrix& m) for the launch: blocks of kThreads threads,
+  //          in tiles of size.value, a constant that may be a template argument.
   // BEGIN SOLUTION
   // STUB: if (version == step::tiles) throw not_written("step tiles", 1);  // 1, 2 and 4
   // STUB: if (version == step::reduce) throw not_written("step reduce", 1);

@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// 16.6 grid_sync: a solver whose blocks wait for each other, first by launches, then in one kernel.
-// Edit:  this file, from TODO(1) to TODO(4); TODO(5) and TODO(6) are a bonus. grid_sync.hpp says
-//        what is asked for.
+// 16.6 grid_sync: a solver whose blocks wait for each other, between launches or in one kernel.
+// Edit:  this file, from TODO(1) to TODO(4); TODO(5) and TODO(6) are a bonus. grid_sync.hpp has
+//        the contract.
 // Run:   scripts/lab run 16.6 -- --step many_launches     (then one_launch)
 // Test:  scripts/lab test 16.6
 // Hints: scripts/lab hint 16.6                  Chapter: docs/16_warps_and_groups.md
@@ -16,7 +16,7 @@ namespace lab::grid_sync {
 namespace {
 
 // --- the parts of an iteration -------------------------------------------------------------------
-// All threads of the grid call these. Each does its own cells, and returns its part of a sum.
+// All threads of the grid call these. Each computes its own cells, and returns its part of a sum.
 
 /// x = 0, so r = b, and the first direction is p = r. Returns this thread's part of r·r.
 __device__ double begin(const vectors& v) {
@@ -53,7 +53,7 @@ __device__ double multiply(const vectors& v) {
 /// A step along p. Returns this thread's part of r·r.
 __device__ double advance(const vectors& v, double alpha) {
   double mine = 0;
-  // TODO(2): x moves by alpha p. Invariant: r = b - A x. What does that change by, if q = A p?
+  // TODO(2): x changes by alpha p. Invariant: r = b - A x. How does r change, if q = A p?
   // BEGIN SOLUTION
   // STUB: mine = alpha;
   for (std::size_t i = first_cell(); i < v.n; i += cells_apart()) {
@@ -70,7 +70,7 @@ __device__ void turn(const vectors& v, double beta) {
   for (std::size_t i = first_cell(); i < v.n; i += cells_apart()) v.p[i] = v.r[i] + beta * v.p[i];
 }
 
-// --- many_launches: where all blocks have to wait, a kernel ends ---------------------------------
+// --- many_launches: where all blocks must wait, a kernel ends ------------------------------------
 
 __global__ void begin_all(vectors v) { store_part(v.rr, begin(v)); }
 __global__ void multiply_all(vectors v) { store_part(v.pq, multiply(v)); }
@@ -123,11 +123,11 @@ outcome solve_by_launches(const vectors& v, unsigned blocks, double tolerance, s
   return {iterations, rr, enough};
 }
 
-// --- one_launch: a barrier of the grid in place of each launch -----------------------------------
+// --- one_launch: a grid barrier in place of each launch ------------------------------------------
 
 __global__ void solve_all(vectors v, double tolerance, std::size_t most, outcome* done) {
   // TODO(5, bonus): the same in one kernel. Every thread keeps r·r and the number of iterations in
-  //          variables of its own. cg::this_grid().sync() is the barrier of the grid. Invariants:
+  //          local variables. cg::this_grid().sync() is the barrier of the grid. Invariants:
   //          no block reads what another may not have written yet, and none overwrites what
   //          another may still have to read. All threads of the grid reach every barrier: why do
   //          they agree on when to stop? One thread stores the outcome.
