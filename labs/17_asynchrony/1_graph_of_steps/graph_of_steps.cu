@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// 17.1 graph_of_steps: many short kernels, launched one by one, and then by graphs.
+// 17.1 graph_of_steps: many short kernels, launched one by one, and then as graphs.
 // Edit:  this nearly empty file: TODO(1) to TODO(4); TODO(5) is a bonus.
 // Run:   scripts/lab run 17.1 -- --step launches     (then captured, updated and built)
 // Test:  scripts/lab test 17.1
@@ -16,25 +16,25 @@ namespace {
 
 // TODO(1): a function that puts time steps into a stream: launches of heat_step (given.hpp),
 //          blocks_for(p) blocks of kThreads threads. Report a launch that fails. Each time step
-//          reads what the one before has written; afterwards buffers::input has the newest
+//          reads the output of the previous one; afterwards buffers::input has the newest
 //          temperatures.
 
-// TODO(2): step captured: a function that captures what the first one puts into a stream, in
-//          cudaStreamCaptureModeThreadLocal. It returns a graph_owner. Invariant: whether that
-//          function returns or throws, afterwards the stream is not being captured, and no graph
-//          has been lost.
+// TODO(2): step captured: a function that captures the work that the first one puts into a stream,
+//          in cudaStreamCaptureModeThreadLocal. It returns a graph_owner. Invariant: whether the
+//          first function returns or throws, afterwards the stream is not being captured, and no
+//          graph has leaked.
 
 // TODO(3): its phases: each captures a batch of time steps, makes an executable graph of it
-//          (cudaGraphInstantiate), which belongs to an exec_owner, and launches that as often as
-//          there are whole batches in t.steps. The time steps that are left are launched one by
-//          one.
+//          (cudaGraphInstantiate), which an exec_owner owns, and launches it once
+//          for each whole batch in t.steps. The remaining time steps are launched one
+//          by one.
 
-// TODO(4): step updated: the same, but instantiate once. The executable graph takes over all
-//          arguments of each later graph (cudaGraphExecUpdate). What has changed besides the
+// TODO(4): step updated: the same, but instantiate once. cudaGraphExecUpdate copies all arguments
+//          of each later graph to the executable graph. What has changed besides the
 //          strength?
 
 // TODO(5, bonus): step built: for the first phase make a graph of t.batch kernel nodes, each
-//          depending on the one before (cudaGraphCreate, cudaGraphAddKernelNode), and instantiate
+//          depending on the previous one (cudaGraphCreate, cudaGraphAddKernelNode), and instantiate
 //          it. For the others set the nodes of the executable graph
 //          (cudaGraphExecKernelNodeSetParams).
 
@@ -43,8 +43,8 @@ namespace {
 result simulate(step version, int width, int height, std::span<const float> initial,
                 std::span<const float> heaters, std::span<const float> strengths, int steps,
                 int batch) {
-  // TODO(1): host_part_of_simulate() of given.hpp checks, allocates and copies. It calls a lambda
-  //          of yours, (cudaStream_t stream, const task& t, buffers& b), that puts all phases into
+  // TODO(1): host_part_of_simulate() of given.hpp checks, allocates and copies. It calls your
+  //          lambda (cudaStream_t stream, const task& t, buffers& b), which puts all phases into
   //          the stream.
   if (version == step::launches) throw not_written("step launches", 1);
   if (version == step::captured) throw not_written("step captured", 2);  // 2 and 3

@@ -22,9 +22,9 @@ void run_malloc_each(cudaStream_t stream, std::span<const batch_of_jobs> batches
   throw not_written("step malloc_each", 1);
 }
 
-// --- malloc_async: allocation and freeing are work in the stream ---------------------------------
+// --- malloc_async: allocation and freeing are operations in the stream ---------------------------
 
-/// Memory that belongs to its owner between two places in a stream: those where the constructor and
+/// Memory that belongs to its owner between two points in a stream: those where the constructor and
 /// the destructor were called. The host does not wait for either.
 class stream_memory {
  public:
@@ -38,7 +38,7 @@ class stream_memory {
   }
   stream_memory(const stream_memory&) = delete;
   void* data() const { return memory_; }
-  /// From now on it belongs to its owner until this place in another stream.
+  /// The memory now belongs to its owner until the destructor's point in another stream.
   void end_in(cudaStream_t stream) { stream_ = stream; }
 
  private:
@@ -48,14 +48,14 @@ class stream_memory {
 
 /// All batches in one stream, with memory from `pool` (or the current one).
 void run_in_order(cudaStream_t stream, cudaMemPool_t pool, std::span<const batch_of_jobs> batches) {
-  // TODO(3): as run_malloc_each(), with stream_memory. The host waits after each batch, and
+  // TODO(3): like run_malloc_each(), with stream_memory. The host waits after each batch, and
   //          nowhere else.
   throw not_written("step malloc_async", 2);  // 2 and 3
 }
 
 // --- kept_pool: freed memory stays in the pool ---------------------------------------------------
 
-/// A pool of the current device that gives nothing back by itself.
+/// A pool of the current device that releases no memory by itself.
 pool_owner make_pool() {
   // TODO(4): cudaMemPoolCreate, for pinned memory of the current device that no other process
   //          shares (cudaMemPoolProps). Then set its release threshold, a std::uint64_t, to the
@@ -63,9 +63,9 @@ pool_owner make_pool() {
   throw not_written("step kept_pool", 4);  // 4 and 5
 }
 
-/// Gives back all memory of a pool that nobody uses.
+/// Releases all unused memory of a pool.
 pool_figures trim(cudaMemPool_t pool) {
-  // TODO(5): what the pool reserves before (`kept`) and after (`left`) cudaMemPoolTrimTo.
+  // TODO(5): how much the pool reserves before (`kept`) and after (`left`) cudaMemPoolTrimTo.
   throw not_written("step kept_pool", 4);  // 4 and 5
 }
 
@@ -76,7 +76,7 @@ void run_two_streams(cudaStream_t first, cudaStream_t second, cudaMemPool_t pool
                      std::span<const batch_of_jobs> batches) {
   // TODO(6, bonus): memory is allocated in `first` and freed in `second`. Invariants: a second pass
   //          waits for its first pass (cudaStreamWaitEvent); `first` allocates for a job only
-  //          when the memory of the job two before it has been freed.
+  //          after the memory of the job two before it has been freed.
   throw not_written("step two_streams", 6);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// 17.1 graph_of_steps: many short kernels, launched one by one, and then by graphs.
+// 17.1 graph_of_steps: many short kernels, launched one by one, and then as graphs.
 // Edit:  this nearly empty file: TODO(1) to TODO(4); TODO(5) is a bonus.
 // Run:   scripts/lab run 17.1 -- --step launches     (then captured, updated and built)
 // Test:  scripts/lab test 17.1
@@ -16,7 +16,7 @@ namespace {
 
 // TODO(1): a function that puts time steps into a stream: launches of heat_step (given.hpp),
 //          blocks_for(p) blocks of kThreads threads. Report a launch that fails. Each time step
-//          reads what the one before has written; afterwards buffers::input has the newest
+//          reads the output of the previous one; afterwards buffers::input has the newest
 //          temperatures.
 // BEGIN SOLUTION
 /// Puts `steps` time steps into the stream. Afterwards b.input has the newest temperatures.
@@ -29,10 +29,10 @@ void enqueue(cudaStream_t stream, const plate& p, float strength, int steps, buf
 }
 // END SOLUTION
 
-// TODO(2): step captured: a function that captures what the first one puts into a stream, in
-//          cudaStreamCaptureModeThreadLocal. It returns a graph_owner. Invariant: whether that
-//          function returns or throws, afterwards the stream is not being captured, and no graph
-//          has been lost.
+// TODO(2): step captured: a function that captures the work that the first one puts into a stream,
+//          in cudaStreamCaptureModeThreadLocal. It returns a graph_owner. Invariant: whether the
+//          first function returns or throws, afterwards the stream is not being captured, and no
+//          graph has leaked.
 // BEGIN SOLUTION
 /// A graph of `steps` time steps, none of which runs yet. An even number: b stays as it is.
 graph_owner capture(cudaStream_t stream, const plate& p, float strength, int steps, buffers b) {
@@ -51,9 +51,9 @@ graph_owner capture(cudaStream_t stream, const plate& p, float strength, int ste
 // END SOLUTION
 
 // TODO(3): its phases: each captures a batch of time steps, makes an executable graph of it
-//          (cudaGraphInstantiate), which belongs to an exec_owner, and launches that as often as
-//          there are whole batches in t.steps. The time steps that are left are launched one by
-//          one.
+//          (cudaGraphInstantiate), which an exec_owner owns, and launches it once
+//          for each whole batch in t.steps. The remaining time steps are launched one
+//          by one.
 // BEGIN SOLUTION
 exec_owner instantiate(const graph_owner& graph) {
   cudaGraphExec_t exec = nullptr;
@@ -76,8 +76,8 @@ void run_captured(cudaStream_t stream, const task& t, buffers& b) {
 }
 // END SOLUTION
 
-// TODO(4): step updated: the same, but instantiate once. The executable graph takes over all
-//          arguments of each later graph (cudaGraphExecUpdate). What has changed besides the
+// TODO(4): step updated: the same, but instantiate once. cudaGraphExecUpdate copies all arguments
+//          of each later graph to the executable graph. What has changed besides the
 //          strength?
 // BEGIN SOLUTION
 void run_updated(cudaStream_t stream, const task& t, buffers& b) {
@@ -96,7 +96,7 @@ void run_updated(cudaStream_t stream, const task& t, buffers& b) {
 // END SOLUTION
 
 // TODO(5, bonus): step built: for the first phase make a graph of t.batch kernel nodes, each
-//          depending on the one before (cudaGraphCreate, cudaGraphAddKernelNode), and instantiate
+//          depending on the previous one (cudaGraphCreate, cudaGraphAddKernelNode), and instantiate
 //          it. For the others set the nodes of the executable graph
 //          (cudaGraphExecKernelNodeSetParams).
 // BEGIN SOLUTION
@@ -134,8 +134,8 @@ void run_built(cudaStream_t stream, const task& t, buffers& b) {
 result simulate(step version, int width, int height, std::span<const float> initial,
                 std::span<const float> heaters, std::span<const float> strengths, int steps,
                 int batch) {
-  // TODO(1): host_part_of_simulate() of given.hpp checks, allocates and copies. It calls a lambda
-  //          of yours, (cudaStream_t stream, const task& t, buffers& b), that puts all phases into
+  // TODO(1): host_part_of_simulate() of given.hpp checks, allocates and copies. It calls your
+  //          lambda (cudaStream_t stream, const task& t, buffers& b), which puts all phases into
   //          the stream.
   // BEGIN SOLUTION
   // STUB: if (version == step::launches) throw not_written("step launches", 1);

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// 17.2 async_copy: C = A · B, where the next tiles travel while these are multiplied.
+// 17.2 async_copy: C = A · B, where the next tiles are copied while these are multiplied.
 // Edit:  this file, from TODO(1) to TODO(5); TODO(6) is a bonus. Contract: async_copy.hpp
 // Run:   scripts/lab run 17.2 -- --step waiting     (then async_copy, two_stages and stages)
 // Test:  scripts/lab test 17.2
@@ -35,11 +35,11 @@ __global__ void __launch_bounds__(kThreads) waiting(factors in, float* c) {
 
 using pipeline = cuda::pipeline<cuda::thread_scope_thread>;  // a thread waits for its own copies
 
-/// Starts to bring in a piece.
+/// Starts to copy a piece.
 template <bool kAligned>
 __device__ void start_copy(pipeline& pipe, piece p) {
-  // TODO(2): cuda::memcpy_async what is there: 16 bytes at once if kAligned, else float by float.
-  //          Promise only the alignment that there is (cuda::aligned_size_t). Store 0 for the rest.
+  // TODO(2): cuda::memcpy_async the floats that exist: 16 bytes at once if kAligned, else one by
+  //          one. Promise only the actual alignment (cuda::aligned_size_t). Store 0 for the rest.
   // BEGIN SOLUTION
   if (kAligned && p.there == 4) {
     cuda::memcpy_async(p.to, p.from, cuda::aligned_size_t<16>(16), pipe);
@@ -53,7 +53,7 @@ __device__ void start_copy(pipeline& pipe, piece p) {
   // END SOLUTION
 }
 
-/// Starts to bring in this thread's pieces of a slice, as a batch of their own.
+/// Starts to copy this thread's pieces of a slice, as a separate batch.
 template <bool kAligned>
 __device__ void start_tiles(pipeline& pipe, const factors& in, std::size_t first, tiles& to) {
   // TODO(3): producer_acquire(), the copies of both pieces, producer_commit().
@@ -67,7 +67,7 @@ __device__ void start_tiles(pipeline& pipe, const factors& in, std::size_t first
 
 template <bool kAligned>
 __global__ void __launch_bounds__(kThreads) async_copy(factors in, float* c) {
-  // TODO(4): as `waiting`, with start_tiles() and a pipeline that cuda::make_pipeline() makes.
+  // TODO(4): like `waiting`, with start_tiles() and a pipeline made by cuda::make_pipeline().
   //          consumer_wait() waits for this thread's oldest batch, and consumer_release() says that
   //          the thread has used it. Invariants: those of TODO(1).
   // BEGIN SOLUTION
@@ -89,8 +89,8 @@ __global__ void __launch_bounds__(kThreads) async_copy(factors in, float* c) {
 template <bool kAligned>
 __global__ void __launch_bounds__(kThreads) two_stages(factors in, float* c) {
   // TODO(5): start the first slice before the loop. In the loop the next slice, if there is one, is
-  //          on its way to one stage while that of the other stage is multiplied.
-  //          Invariants: those of TODO(1), by one barrier for each slice. Where does it separate
+  //          copied to one stage while the other stage is multiplied.
+  //          Invariants: those of TODO(1), with one barrier per slice. Where does it guarantee
   //          both: complete before read, and read before overwritten?
   // BEGIN SOLUTION
   __shared__ tiles stage[2];
@@ -114,8 +114,8 @@ __global__ void __launch_bounds__(kThreads) two_stages(factors in, float* c) {
 
 template <bool kAligned>
 __global__ void __launch_bounds__(kThreads) many_stages(factors in, float* c, unsigned stages) {
-  extern __shared__ tiles stage[];  // so many as `stages` says
-  // TODO(6, bonus): start `stages` - 1 slices before the loop, or as many as k has. The stages are
+  extern __shared__ tiles stage[];  // `stages` of them
+  // TODO(6, bonus): start `stages` - 1 slices before the loop, or as many as k has. The stages form
   //          a ring: the one that has just become free is the next one to fill.
   // BEGIN SOLUTION
   float sum[kRows] = {};
@@ -146,7 +146,7 @@ result multiply(step version, std::span<const float> a, std::span<const float> b
     constexpr bool kAligned = decltype(aligned)::value;
     const dim3 grid = grid_for(size);
     // When a step is written, launch it: waiting<kAligned><<<grid, kBlock>>>(in, c), and so on.
-    // many_stages also has the number of stages, and dynamic shared memory for so many `tiles`.
+    // many_stages also gets the number of stages, and dynamic shared memory for that many `tiles`.
     // BEGIN SOLUTION
     // STUB: if (version == step::waiting) throw not_written("step waiting", 1);
     // STUB: if (version == step::async_copy) throw not_written("step async_copy", 2);  // 2 to 4

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// 17.3 tma_tiles: a stencil whose tiles the copy engine brings into shared memory.
+// 17.3 tma_tiles: a stencil whose tiles the copy engine loads into shared memory.
 // Edit:  this file, from TODO(1) to TODO(5). Contract: tma_tiles.hpp
 // Run:   scripts/lab run 17.3 -- --step loads     (then row_copies, tensor_copy and two_stages)
 // Test:  scripts/lab test 17.3
@@ -17,7 +17,7 @@ namespace {
 __global__ void __launch_bounds__(kThreads) loads(job j) {
   __shared__ tile box;
   const coordinates p = box_of(j, blockIdx.x);
-  // TODO(1): the threads of the block fill the box: 0 where it is outside of the matrix. Then
+  // TODO(1): the threads of the block fill the box: 0 where it is outside the matrix. Then
   //          store_tile(). Invariant: no thread reads the box before it is complete.
   // BEGIN SOLUTION
   for (int i = static_cast<int>(thread_number()); i < kBox * kBox; i += kThreads) {
@@ -36,9 +36,9 @@ __global__ void __launch_bounds__(kThreads) row_copies(job j) {
   const coordinates p = box_of(j, blockIdx.x);
   // TODO(2): thread i < kBox starts a bulk copy of row i of the box, if the matrix has such a row
   //          (cde::cp_async_bulk_global_to_shared), and arrives with its bytes
-  //          (cuda::device::barrier_arrive_tx); all others just arrive. All wait. Then what is
-  //          outside of the matrix becomes 0. Invariants: addresses and bytes are multiples of 16;
-  //          no copy leaves its row, which has j.pitch values.
+  //          (cuda::device::barrier_arrive_tx); all others just arrive. All wait. Then set
+  //          everything outside the matrix to 0. Invariants: addresses and bytes are multiples of
+  //          16; no copy leaves its row, which has j.pitch values.
   // BEGIN SOLUTION
   const int row = static_cast<int>(thread_number()), y = p.y + row;
   const int first = max(p.x, 0), end = min(p.x + kBox, static_cast<int>(j.pitch));
@@ -60,12 +60,12 @@ __global__ void __launch_bounds__(kThreads) row_copies(job j) {
   // END SOLUTION
 }
 
-/// Says how the matrix lies in memory, and which box of it a copy takes.
+/// Describes the layout of the matrix in memory, and the box that a copy transfers.
 CUtensorMap map_of(const job& j) {
   CUtensorMap map = {};
-  // TODO(3): encode_tiled() returns cuTensorMapEncodeTiled; check() what that returns. The matrix
-  //          has two dimensions of 32-bit unsigned numbers; all lists begin with that of x. No
-  //          swizzle, no interleave, nothing special for the cache or for what is outside.
+  // TODO(3): encode_tiled() returns cuTensorMapEncodeTiled; check() the result of that. The matrix
+  //          has two dimensions of 32-bit unsigned numbers; all lists begin with x. No swizzle, no
+  //          interleave, nothing special for the cache or for values outside.
   // BEGIN SOLUTION
   // STUB: throw not_written("step tensor_copy", 3);  // 3 and 4
   const cuuint64_t lengths[] = {static_cast<cuuint64_t>(j.width),
@@ -84,7 +84,7 @@ __global__ void __launch_bounds__(kThreads)
     tensor_copy(const __grid_constant__ CUtensorMap map, job j) {
   // TODO(4): a box and its barrier as in row_copies. One thread starts the copy of the box
   //          (cde::cp_async_bulk_tensor_2d_global_to_shared) and arrives with its bytes: those
-  //          outside of the matrix count, too. The others just arrive. All wait, and store_tile().
+  //          outside the matrix count, too. The others just arrive. All wait, and store_tile().
   // BEGIN SOLUTION
   __shared__ tile box;
   __shared__ block_barrier full;
@@ -108,10 +108,10 @@ __global__ void __launch_bounds__(kThreads)
   __shared__ block_barrier full[2];  // of each stage
   make_barriers(full, 2, 1);         // only the thread that starts a copy arrives
   // TODO(5): this block's tiles are blockIdx.x, blockIdx.x + gridDim.x, and so on. Their boxes use
-  //          the two stages in turn, and the copy of the next one is started before this one is
-  //          waited for. full[s].wait_parity(p) waits for the end of a phase: p is false for the
+  //          the two stages in turn, and the copy of the next one starts before the wait for this
+  //          one. full[s].wait_parity(p) waits for the end of a phase: p is false for the
   //          first phase of that barrier, true for the second, and so on.
-  //          Invariant: nobody reads a stage any more when a copy into it is started.
+  //          Invariant: no thread still reads a stage when a copy into it is started.
   // BEGIN SOLUTION
   const auto start = [&](unsigned tile_number, unsigned stage) {
     if (thread_number() != 0 || tile_number >= j.tiles) return;
