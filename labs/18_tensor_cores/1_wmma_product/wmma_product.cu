@@ -15,8 +15,8 @@
 namespace lab::wmma_product {
 namespace {
 
-/// Loads the tile at `row` and `column` of a matrix into a fragment: by all lanes of the warp,
-/// which all pass the same arguments. `copy` is shared memory of this warp.
+/// Loads the tile at `row` and `column` of a matrix into a fragment. All lanes of the warp call it
+/// with the same arguments. `copy` is shared memory of this warp.
 template <class Fragment>
 __device__ void load_fragment(Fragment& fragment, const __half* matrix, std::size_t rows,
                               std::size_t columns, std::size_t row, std::size_t column,
@@ -31,18 +31,18 @@ __global__ void __launch_bounds__(kWarpsOfBlock* kWarp) one_tile_a_warp(factors 
   const unsigned warp = threadIdx.x / kWarp;
   const std::size_t row = std::size_t{blockIdx.y} * kTile;
   const std::size_t column = (std::size_t{blockIdx.x} * kWarpsOfBlock + warp) * kTile;
-  // TODO(2): this warp makes the tile of C at `row` and `column`. Start with sums of 0. For each
+  // TODO(2): this warp computes the tile of C at `row` and `column`. Start with sums of 0. For each
   //          tile along k load a fragment of A and one of B, and add their product. store_sums().
 }
 
 /// For shared_tiles and register_blocks: adds the products of a slice to this warp's sums, WM x WN
-/// tiles of them. `row` and `column` are where the warp's first tile is in the block's.
+/// tiles of them. `row` and `column` give the warp's first tile within the block's.
 template <class T>
 __device__ void multiply_slice(const block_tiles<T>& from, unsigned row, unsigned column,
                                fragment_c (&sums)[T::WM][T::WN]) {
   // TODO(3): a slice is BK elements of k, so BK / kTile fragments. For each of them load WM
-  //          fragments of A and WN of B, each once, and multiply each with each.
-  //          The distance of rows in from.a and from.b is not BK or BN: given.hpp pads them.
+  //          fragments of A and WN of B, each once, and multiply all pairs of them.
+  //          The rows of from.a and from.b are not BK or BN apart: given.hpp pads them.
 }
 
 template <class T, bool kAligned>
@@ -56,12 +56,12 @@ __global__ void __launch_bounds__(T::kThreads) from_shared_memory(factors in, fl
   //          Invariants: no warp reads a tile that is incomplete, or overwrites one that another
   //          warp still reads.
 
-  // TODO(5): store_sums() of each of the warp's tiles, where they are in C.
+  // TODO(5): store_sums() for each of the warp's tiles, at its position in C.
 }
 
 template <class T>
 void launch_from_shared_memory(const factors& in, float* c) {
-  // TODO(6): launch from_shared_memory<T, true>, or <T, false> where rows are not aligned.
+  // TODO(6): launch from_shared_memory<T, true>, or <T, false> if rows are not aligned.
   throw not_written("step shared_tiles (or register_blocks)", 3);  // 3 to 6 are these
 }
 

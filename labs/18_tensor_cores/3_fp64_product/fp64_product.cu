@@ -12,7 +12,7 @@
 #include "given.hpp"
 
 namespace lab::fp64_product {
-// --- cuda_cores: a multiply-add per thread and product -------------------------------------------
+// --- cuda_cores: each thread does one multiply-add per product -----------------------------------
 
 template <class T>
 __device__ void core_sums<T>::add(const slice<T>& from) {
@@ -41,10 +41,10 @@ __global__ void __launch_bounds__(Sums::tiles::kThreads) staged(factors in, doub
   const coordinates block = coordinates_of_block<T>(in.size);
   slice_copies<T, kAligned> copies(in, block);
   Sums sums;
-  // TODO(3): one_stage in given.hpp, but with kStages - 1 slices on their way ahead of the one that
-  //          is multiplied. __pipeline_wait_prior(n) waits for all batches of this thread but the n
-  //          newest ones. copies.start() commits a batch even past the end of k, so there
-  //          are always equally many.
+  // TODO(3): one_stage in given.hpp, but with kStages - 1 slices in flight ahead of the one that is
+  //          multiplied. __pipeline_wait_prior(n) waits for all batches of this thread but the n
+  //          newest ones. copies.start() commits a batch even past the end of k, so their
+  //          number is always the same.
   //          Invariants: a slice is complete before any thread reads it, and no thread overwrites
   //          a stage that another one still reads. One barrier for each slice does both.
   sums.store(c, in.size, block, &stage[0].a[0][0]);
@@ -66,9 +66,9 @@ void launch_staged(void (*kernel)(factors, double*), const factors& in, double* 
 
 template <class T>
 __device__ void mma_sums<T>::read(const slice<T>& from, unsigned i, numbers& to) const {
-  // TODO(4, bonus): read what the lane needs of A and B for the warp's tile and the eight i from
-  // `i`
-  //                 to i + 7 of the slice, each element once, by two_at().
+  // TODO(4, bonus): read the elements of A and B that the lane needs for the warp's tile, for
+  //                 the eight i from `i` to i + 7 of the slice, each element once, with
+  //                 two_at().
 }
 
 template <class T>
@@ -78,8 +78,8 @@ __device__ void mma_sums<T>::multiply(const numbers& from) {
 
 template <class T>
 __device__ void mma_sums<T>::store(double* c, shape size, coordinates block, double*) const {
-  // TODO(5, bonus): of each operation a lane has two neighbours in each of two rows of C. Which
-  //          rows are they, and in which columns? store_two().
+  // TODO(5, bonus): for each operation a lane has two neighbours in each of two rows of C. Which
+  //          rows, and which columns? store_two().
 }
 
 // --- prefetched: a warp reads its next numbers while it multiplies -------------------------------
@@ -96,13 +96,13 @@ __global__ void __launch_bounds__(Sums::tiles::kThreads) prefetched(factors in, 
   Sums sums;
   typename Sums::numbers of[2];
   static_assert(T::BK % 16 == 0, "each slice begins with of[0]");
-  // TODO(6, bonus): as in `staged`, but before the numbers for eight i are multiplied, those for
-  // the
-  //                 next eight are read; in the last eight of a slice, the first ones of the next
-  //                 slice. When must that slice be complete, and is one barrier for each slice
-  //                 still enough? Invariants: when a slice's turn begins, of[0] has its first
-  //                 numbers, and a stage is filled again only after all warps have made their last
-  //                 read from it. What is read after the last slice is not multiplied.
+  // TODO(6, bonus): as in `staged`, but before the numbers for eight i are multiplied, those
+  //                 for the next eight are read; with the last eight of a slice, the first ones
+  //                 of the next slice. When must that slice be complete, and is one barrier for
+  //                 each slice still enough? Invariants: when the work on a slice begins, of[0]
+  //                 has its first numbers, and a stage is refilled only after all warps have
+  //                 made their last read from it. Numbers read after the last slice are not
+  //                 multiplied.
   sums.store(c, in.size, block, &stage[0].a[0][0]);
 }
 

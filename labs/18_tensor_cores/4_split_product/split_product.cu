@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// 18.4 split_product: C = A · B with the accuracy of floats, out of products of bfloat16.
+// 18.4 split_product: C = A · B with the accuracy of floats, from products of bfloat16.
 // Edit:  this nearly empty file: TODO(1) to TODO(4). split_product.hpp has the contract; given.hpp
 //        declares split() and add_slice(), and calls them.
 // Run:   scripts/lab run 18.4 -- --step one_product  (then three_products and six_products)
@@ -14,17 +14,17 @@
 
 namespace lab::split_product {
 
-// TODO(1): split(): x as three bfloat16, the largest one first, whose sum is x. x is 0, or its size
-//          is below 2^51. Each piece is what is left of x, rounded to the nearest bfloat16
-//          (__float2bfloat16_rn, and __bfloat162float back). Invariant: what is left after a piece
-//          is exact.
+// TODO(1): split(): x as three bfloat16, the largest one first, whose sum is x. x is 0, or |x| is
+//          below 2^51. Each piece is the rest of x, rounded to the nearest bfloat16
+//          (__float2bfloat16_rn, and __bfloat162float back). Invariant: the rest after a piece is
+//          exact.
 
-// TODO(2): which pieces make which products. A step takes the 1, 3 or 6 largest of them. Piece p is
+// TODO(2): the pairs of pieces to multiply. A step uses the 1, 3 or 6 largest products. Piece p is
 //          about 2^(-8 p) of its element: which six are the largest, and which three?
 
 // TODO(3): add_slice(): adds kProducts products of a slice to this warp's sums. For each kTile
 //          elements of k, and for each of the warp's tiles of C: load the fragments of all pieces
-//          of A and B (from_shared::load_matrix_sync; to.mine is the warp's place in the block;
+//          of A and B (from_shared::load_matrix_sync; to.mine is the warp's position in the block;
 //          neighbouring rows are BK + kPad and BN + kPad elements apart), start a fragment `part`
 //          from 0, and add the products to it, the smallest ones first.
 // TODO(4): and then add `part` to the tile's sum, element by element, in float. Both fragments have

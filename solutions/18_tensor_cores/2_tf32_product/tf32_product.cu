@@ -15,11 +15,11 @@
 namespace lab::tf32_product {
 namespace {
 
-// --- wmma: as 18.1, with another format ----------------------------------------------------------
+// --- wmma: as in 18.1, with a different format ---------------------------------------------------
 
 /// Brings a four into shared memory through registers, rounded to TF32.
 __device__ void load_rounded(four f) {
-  // TODO(1): load 16 bytes, or take zeros where f.from is null; wmma::__float_to_tf32() each of the
+  // TODO(1): load 16 bytes, or take zeros if f.from is null; wmma::__float_to_tf32() each of the
   //          four; store 16 bytes.
   // BEGIN SOLUTION
   float4 x = make_float4(0, 0, 0, 0);
@@ -35,7 +35,7 @@ template <class T, bool kRound>
 __device__ void multiply_slice(const slice<T>& from, block_of_sums<T>& sums) {
   const unsigned row = row_of_warp<T>(), column = column_of_warp<T>();
   // TODO(2): as in 18.1, with kStep elements of k at a time. With kRound, round all elements
-  //          x[i] of each fragment after loading it: tensor cores would cut them off.
+  //          x[i] of each fragment after loading it: tensor cores would truncate them.
   // BEGIN SOLUTION
   const auto round = [](auto& fragment) {
     if constexpr (kRound)
@@ -82,15 +82,15 @@ __global__ void __launch_bounds__(T::kThreads) through_registers(factors in, flo
   store<T>(sums, c, size, patches);
 }
 
-// --- staged: copies that are under way meanwhile -------------------------------------------------
+// --- staged: asynchronous copies during the multiplication ---------------------------------------
 
 using pipeline = cuda::pipeline<cuda::thread_scope_thread>;
 
-/// Starts to bring in this thread's fours of a slice, as a batch of their own.
+/// Starts to copy this thread's fours of a slice, as a separate batch.
 template <class T>
 __device__ void start_slice(pipeline& pipe, const factors& in, std::size_t first, slice<T>& to) {
-  // TODO(4): as in 17.2: a batch with a cuda::memcpy_async of 16 bytes for each four that is there.
-  //          Zeros where it is not.
+  // TODO(4): as in 17.2: a batch with a cuda::memcpy_async of 16 bytes for each four that exists.
+  //          Zeros if it does not.
   // BEGIN SOLUTION
   pipe.producer_acquire();
   for_fours(in, first, to, [&](four f) {
@@ -111,8 +111,8 @@ __global__ void __launch_bounds__(T::kThreads) staged(factors in, float* c, shap
   fill_with_zeros<T>(sums);
   pipeline pipe = cuda::make_pipeline();
   // TODO(5): a ring of kStages slices, as in 17.2: kStages - 1 of them are started before the loop,
-  //          and in it one barrier separates "all have arrived" and "all have read". Slices past
-  //          the end are zeros: they may be started, too.
+  //          and in it one barrier guarantees "all have arrived" and "all have been read". Slices
+  //          past the end are zeros: they may be started, too.
   // BEGIN SOLUTION
   for (unsigned s = 0; s + 1 < kStages; ++s) start_slice(pipe, in, s * T::BK, stage[s]);
   unsigned current = 0, free = kStages - 1;
@@ -132,12 +132,12 @@ __global__ void __launch_bounds__(T::kThreads) staged(factors in, float* c, shap
 
 // --- wgmma: one warpgroup copies, others multiply ------------------------------------------------
 
-#if LAB_WGMMA_CODE  // it compiles for no other GPU than one of compute capability 9.0
+#if LAB_WGMMA_CODE  // it compiles only for GPUs of compute capability 9.0
 
-/// What an instruction is told about a tile, 8 rows of which take 1024 bytes, with the swizzle of
+/// Describes a tile to an instruction; 8 rows of the tile take 1024 bytes, with the swizzle of
 /// 128 bytes. lab/wgmma.hpp has the bits.
 __device__ std::uint64_t descriptor(const float* tile) {
-  // TODO(6, bonus): put it together.
+  // TODO(6, bonus): build the descriptor.
   // BEGIN SOLUTION
   // STUB: return 0;
   const std::uint64_t address = wgmma::shared_address(tile) / 16;
@@ -146,16 +146,16 @@ __device__ std::uint64_t descriptor(const float* tile) {
   // END SOLUTION
 }
 
-/// By one thread: has all tiles of this block brought in, each as soon as there is an empty stage.
+/// For one thread: starts the copies of all tiles of this block, each once a stage is empty.
 template <class T>
 __device__ void produce(ring<T>& stages, const CUtensorMap& map_a, const CUtensorMap& map_b,
                         shape size, unsigned slices) {
   const tiles_of_c<T> tiles(size);
   position at;
-  // TODO(7, bonus): for each tile of C that is this block's (blockIdx.x, and so on in steps of
-  //          gridDim.x) and each slice: wait until the stage is empty; say how many bytes will
-  //          come, by ptx::mbarrier_arrive_expect_tx(); start both copies. Invariant: `at` goes on
-  //          from tile to tile, as in consume().
+  // TODO(7, bonus): for each of this block's tiles of C (from blockIdx.x in steps of gridDim.x) and
+  //          each slice: wait until the stage is empty; announce the number of bytes with
+  //          ptx::mbarrier_arrive_expect_tx(); start both copies. Invariant: `at` continues from
+  //          tile to tile, as in consume().
   // BEGIN SOLUTION
   for (unsigned tile = blockIdx.x; tile < tiles.count(); tile += gridDim.x) {
     const uint2 first = tiles.first_element(tile);
@@ -172,7 +172,7 @@ __device__ void produce(ring<T>& stages, const CUtensorMap& map_a, const CUtenso
   // END SOLUTION
 }
 
-/// By a warpgroup: makes the 64 rows of each of the block's tiles that are `consumer`'s.
+/// For a warpgroup: computes the 64 rows of each of the block's tiles that belong to `consumer`.
 template <class T>
 __device__ void consume(ring<T>& stages, float* c, shape size, unsigned slices, unsigned consumer) {
   const tiles_of_c<T> tiles(size);
@@ -184,9 +184,9 @@ __device__ void consume(ring<T>& stages, float* c, shape size, unsigned slices, 
     wgmma::sums<T::BN> sums;
     unsigned previous = 0;
     // TODO(8, bonus): for each slice: wait until its stage is full, fence(), four products of 8
-    //          elements of k (the first one of a tile does not add), commit(). Wait until only this
-    //          group is under way, and release() the stage of the slice before. Invariant: no stage
-    //          is released before all products that read it are done.
+    // elements of k (the first one of a tile does not add), commit(). Wait until only this group is
+    //          in flight, and release() the stage of the previous slice. Invariant: no stage is
+    //          released before all products that read it have finished.
     // BEGIN SOLUTION
     for (unsigned i = 0; i < slices; ++i) {
       wait_for(stages.full[at.stage], at.parity);
@@ -221,9 +221,9 @@ __global__ void __launch_bounds__(T::kThreads, T::kResident)
   extern __shared__ unsigned char memory[];
   ring<T>& stages = ring_in<T>(memory);
   start_barriers(stages);
-  // With two consumers a thread has 168 registers, and a consumer's 128 sums need most of them.
+  // With two consumers a thread has 168 registers; the 128 sums of a consumer take most of them.
   // TODO(9, bonus): one thread of warpgroup 0 produces, the other warpgroups consume. With two
-  //          consumers, the producer keeps 24 registers, and the consumers take as many as 240.
+  //          consumers, the producer keeps 24 registers, and each consumer thread takes 240.
   // BEGIN SOLUTION
   if (threadIdx.x < 128) {
     if constexpr (T::kConsumers == 2) wgmma::give_registers_back<24>();
