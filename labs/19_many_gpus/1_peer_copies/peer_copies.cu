@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// 19.1 peer_copies: from the memory of one device to that of another, in four ways.
-// Edit:  this file, from TODO(1) to TODO(5). peer_copies.hpp says what is asked for.
+// 19.1 peer_copies: copies from the memory of one device to that of another, in four ways.
+// Edit:  this file, from TODO(1) to TODO(5). peer_copies.hpp has the contract.
 // Run:   scripts/lab run 19.1 -- --step through_host     (then in_pieces, peer_copy, peer_kernel)
 // Test:  scripts/lab test 19.1
 // Hints: scripts/lab hint 19.1                  Chapter: docs/19_many_gpus.md
@@ -16,24 +16,24 @@ namespace {
 
 void through_host(const task& t) {
   // TODO(1): all words from t.source to t.host in t.out_queue, and from there to t.target in
-  //          t.in_queue (cudaMemcpyAsync). make_wait(later, earlier, event) has one stream wait for
-  //          the other. Invariant: t.host is read before the next call of this overwrites it.
+  // t.in_queue (cudaMemcpyAsync). make_wait(later, earlier, event) makes one stream wait for the
+  //          other. Invariant: t.host is read before the next call overwrites it.
   throw not_written("step through_host", 1);
 }
 
 void in_pieces(const task& t) {
-  // TODO(2): the same, t.piece words at a time. t.host has two places for a piece, which take
-  //          turns: while one is read, the other one is filled. Which events say that a place has
-  //          been filled, and which that it may be filled again? The last piece may be short.
+  // TODO(2): the same, t.piece words at a time. t.host has two slots for a piece, which take
+  //          turns: while one is read, the other one is filled. Which events say that a slot has
+  //          been filled, and which that it may be refilled? The last piece may be short.
   throw not_written("step in_pieces", 2);
 }
 
-/// While it lives, `device` may access the memory of `other`, as far as it can.
+/// While it lives, `device` may access the memory of `other`, if it is able to.
 class peer_access {
  public:
   peer_access(int device, int other) : device_(device), other_(other) {
-    // TODO(3): enable what there is to enable (cudaDeviceEnablePeerAccess: for the current device).
-    //          cudaErrorPeerAccessAlreadyEnabled is no failure: clear it by cudaGetLastError().
+    // TODO(3): enable the access if possible (cudaDeviceEnablePeerAccess: for the current device).
+    //          cudaErrorPeerAccessAlreadyEnabled is not a failure: cudaGetLastError() clears it.
     throw not_written("peer_access", 3);
   }
   ~peer_access() {

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// 19.2 halo_exchange: a plate on all devices, which need each other's rows in every time step.
+// 19.2 halo_exchange: a plate on several devices that need each other's rows in every time step.
 // Edit:  this nearly empty file: TODO(1) to TODO(3); TODO(4) is a bonus.
 // Run:   scripts/lab run 19.2 -- --step exchange_first     (then overlapped and wide_halo)
 // Test:  scripts/lab test 19.2
@@ -17,11 +17,11 @@ namespace {
 // TODO(1): a function that sends rows of part k to its neighbours: the first ones to the part
 //          above, unless k is 0, and the last ones to the part below, unless k is the last one
 //          (cudaMemcpyPeerAsync in the part's queue; part::row(), part::device). Then part::sent is
-//          recorded. A part's halo is before row 0, and from row `rows` on: its own number of rows,
-//          not yours.
+//          recorded. A part's halo is before row 0 and from row `rows` on, where `rows` is that
+//          part's number of rows, not yours.
 // BEGIN SOLUTION
-/// Puts into the queue of part k: its first and last `rows` own rows go to where its neighbours
-/// have their halo, and then `sent` is recorded.
+/// Puts into the queue of part k: copies of its first and last `rows` own rows to the halos of its
+/// neighbours, and then the record of `sent`.
 void send_borders(const team& t, std::size_t k, int rows) {
   const part& p = t.parts[k];
   const std::size_t bytes = p.cells_of(rows) * sizeof(float);
@@ -40,7 +40,7 @@ void send_borders(const team& t, std::size_t k, int rows) {
 // END SOLUTION
 
 // TODO(2): step exchange_first: in each time step every part sends a row in both directions; then
-//          each waits for what its neighbours have sent (await_neighbours), and computes all its
+//          each waits for the rows from its neighbours (await_neighbours), and computes all its
 //          rows (compute), in its queue. Invariant: the buffers of all parts are swapped between
 //          the same two time steps, since a part writes into the input of its neighbours.
 // BEGIN SOLUTION
@@ -60,8 +60,8 @@ void exchange_first(team& t, int steps) {
 // TODO(3): step overlapped: before the first time step every part sends a row in both directions.
 //          In each time step a part computes its first and its last row in `queue`, and all others
 //          in `inner`. When all parts have done so, their new rows are sent, while `inner` is still
-//          busy. Which stream reads what the other one has written in the time step before, and
-//          which one overwrites what the other one reads? `computed` and `inner_computed` are for
+//          busy. Which stream reads what the other one wrote in the previous time step, and which
+//          one overwrites what the other one reads? Use `computed` and `inner_computed` for
 //          that. A part may have one row, or two.
 // BEGIN SOLUTION
 void overlapped(team& t, int steps) {
@@ -70,7 +70,7 @@ void overlapped(team& t, int steps) {
     for (std::size_t k = 0; k < t.parts.size(); ++k) {
       part& p = t.parts[k];
       await_neighbours(t, k, &part::sent);
-      // Both events are those of the time step before; in the first one there is nothing to wait
+      // Both events are those of the previous time step; in the first one there is nothing to wait
       // for.
       CUDA_CHECK(cudaStreamWaitEvent(p.queue, p.inner_computed, 0));
       CUDA_CHECK(cudaStreamWaitEvent(p.inner, p.computed, 0));
@@ -88,7 +88,7 @@ void overlapped(team& t, int steps) {
 // TODO(4, bonus): step wide_halo: exchange `depth` rows, then compute as many time steps without an
 //          exchange. In the first of them depth - 1 rows of the halo on each side are computed as
 //          well, then one fewer each time; beyond the edge of the plate there are none. At the end
-//          fewer time steps than depth may be left. Invariant: no rows are sent to a part that is
+//          fewer than depth time steps may remain. Invariant: no rows are sent to a part that is
 //          still computing with its halo.
 // BEGIN SOLUTION
 void wide_halo(team& t, int steps, int depth) {
@@ -116,9 +116,9 @@ void wide_halo(team& t, int steps, int depth) {
 
 result simulate(step version, int devices, int width, int height, std::span<const float> initial,
                 std::span<const float> heaters, int steps, int depth) {
-  // TODO(2): check() of given.hpp refuses what the contract refuses. host_part_of_simulate() makes
-  //          the parts, waits and copies; it calls a lambda of yours, (team& t, int depth), that
-  //          submits all time steps. It gets 1 for `depth`, except for wide_halo.
+  // TODO(2): check() of given.hpp rejects what the contract rejects. host_part_of_simulate()
+  //          creates the parts, waits and copies; it calls your lambda (team& t, int depth), which
+  //          submits all time steps. `depth` is 1, except for wide_halo.
   // BEGIN SOLUTION
   // STUB: if (version == step::exchange_first) throw not_written("step exchange_first", 1);
   // STUB: if (version == step::overlapped) throw not_written("step overlapped", 3);

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// 19.4 many_gpu_sort: sample sort, on all the devices there are.
-// Edit:  this file, from TODO(1) to TODO(7). many_gpu_sort.hpp says what is asked for.
+// 19.4 many_gpu_sort: sample sort, on all available devices.
+// Edit:  this file, from TODO(1) to TODO(7). many_gpu_sort.hpp has the contract.
 // Run:   scripts/lab run 19.4 -- --step sort_again     (then --step merge; --keys skewed)
 // Test:  scripts/lab test 19.4
 // Hints: scripts/lab hint 19.4                Chapter: docs/19_many_gpus.md
@@ -19,8 +19,8 @@ namespace {
 /// Puts the sort of p.unsorted into p's stream: its p.count pairs, by their keys, into p.sorted.
 void sort_pairs(part& p) {
   // TODO(1): cub::DeviceRadixSort::SortPairs, keys with their positions. It is stable. Its memory
-  //          is p.temporary, and its stream has to be said. Invariant: nobody waits, so that all
-  //          devices sort at the same time.
+  //          is p.temporary, and you must pass its stream. Invariant: the host does not wait, so
+  //          that all devices sort at the same time.
   // BEGIN SOLUTION
   // STUB: throw not_written("the sort of a part", 1);
   if (p.count == 0) return;
@@ -47,7 +47,7 @@ __global__ void take_samples(const std::uint32_t* keys, const std::uint32_t* pos
   // END SOLUTION
 }
 
-/// Of all samples, those that divide them into `parts` equal parts.
+/// The samples that divide all samples into `parts` equal parts.
 std::vector<splitter> choose(std::vector<splitter> samples, std::size_t parts) {
   // TODO(3): sort them by (key, position), and take the elements samples.size() * k / parts, for
   //          k from 1 to parts - 1. Two samples are never equal, even if all keys are.
@@ -62,13 +62,13 @@ std::vector<splitter> choose(std::vector<splitter> samples, std::size_t parts) {
   // END SOLUTION
 }
 
-// --- buckets, and where they go ------------------------------------------------------------------
+// --- buckets, and their destinations -------------------------------------------------------------
 
 /// cuts[k + 1] = how many of the n sorted pairs come before splitter k.
 __global__ void find_cuts(const std::uint32_t* keys, const std::uint32_t* positions, std::size_t n,
                           const splitter* splitters, unsigned count, unsigned long long* cuts) {
-  // TODO(4): a binary search in each of the first `count` threads, by is_before() (given). The
-  //          first thread of all writes cuts[0], which is 0, and cuts[count + 1], which is n.
+  // TODO(4): a binary search in each of the first `count` threads, with is_before() (given). The
+  //          very first thread writes cuts[0], which is 0, and cuts[count + 1], which is n.
   // BEGIN SOLUTION
   const unsigned k = blockIdx.x * blockDim.x + threadIdx.x;
   if (k < count) {
@@ -93,8 +93,8 @@ __global__ void find_cuts(const std::uint32_t* keys, const std::uint32_t* positi
 void exchange(part_list& parts, const cut_table& cuts) {
   // TODO(5): copies from device to device, in the sender's stream, of the keys and positions of
   //          each bucket that is not empty: from s.sorted to r.unsorted, at offset_of(cuts, s, r).
-  //          Then s.sent is recorded. Invariant: what is put into the stream of r from now on comes
-  //          after the copies of all senders; and r.count is what r has received.
+  //          Then s.sent is recorded. Invariant: later work in the stream of r comes after the
+  //          copies of all senders, and r.count is the number of pairs that r has received.
   // BEGIN SOLUTION
   // STUB: throw not_written("the exchange", 4);  // 4 and 5
   for (std::size_t s = 0; s < parts.size(); ++s) {
@@ -124,13 +124,13 @@ void exchange(part_list& parts, const cut_table& cuts) {
 
 // --- merge: the runs are sorted already ----------------------------------------------------------
 
-/// Merges sorted runs, where run q is from begins[q] to begins[q + 1] - 1: each pair goes where it
-/// belongs. Equal keys stay in the order of their runs.
+/// Merges sorted runs, where run q is from begins[q] to begins[q + 1] - 1: each pair goes to its
+/// final index. Equal keys stay in the order of their runs.
 __global__ void merge_runs(const std::uint32_t* keys, const std::uint32_t* positions,
                            const unsigned long long* begins, unsigned runs, std::uint32_t* keys_out,
                            std::uint32_t* positions_out) {
-  // TODO(6): a thread for each pair. Its place is the number of pairs that come before it: in its
-  //          own run, those to its left; in another run a binary search says how many. Which equal
+  // TODO(6): a thread for each pair. Its index is the number of pairs that come before it: in its
+  //          own run, those to its left; in another run a binary search finds how many. Which equal
   //          keys of the other run come before it, if that run is an earlier one, or a later one?
   // BEGIN SOLUTION
   const std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
@@ -175,7 +175,7 @@ void merge(part_list& parts) {
 
 // --- given ---------------------------------------------------------------------------------------
 
-/// Sorts the parts, and says where the splitters are.
+/// Sorts the parts, and returns the splitters.
 std::vector<splitter> sort_and_split(part_list& parts) {
   for (part& p : parts) sort_pairs(p);
   for (part& p : parts) {
