@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // 20.1 mpi_dot: one sum, many processes, each with a device.
-// Edit:  this file, from TODO(1) to TODO(6). mpi_dot.hpp says what is asked for.
+// Edit:  this file, from TODO(1) to TODO(6). mpi_dot.hpp has the contract.
 // Run:   scripts/lab run 20.1 -- --ranks 3      (mpirun is started by the program)
 // Test:  scripts/lab test 20.1
 // Hints: scripts/lab hint 20.1                  Chapter: docs/20_many_nodes.md
@@ -13,7 +13,7 @@
 
 namespace lab::mpi_dot {
 
-// --- all steps: who has what ---------------------------------------------------------------------
+// --- all steps: how the data is divided ----------------------------------------------------------
 
 std::vector<std::size_t> cut(std::size_t n, int ranks) {
   refuse_if(ranks < 1 || ranks > kMostRanks, "mpi_dot: ", ranks, " ranks; there must be 1 to ",
@@ -34,9 +34,9 @@ namespace {
 /// Makes this rank's device the current one, and returns its number.
 int choose_device(MPI_Comm world) {
   // TODO(2): the ranks of one node share its devices. Their numbers in `world` may
-  //          begin anywhere, so ask for a communicator of the ranks of this node
-  //          (MPI_Comm_split_type), and for the number in that. Free the communicator. Device: that
-  //          number mod device_count().
+  //          begin anywhere, so create a communicator of the ranks of this node
+  //          (MPI_Comm_split_type), and get the rank in it. Free the communicator. The device is
+  //          that rank mod device_count().
   // BEGIN SOLUTION
   // STUB: throw not_written("choose_device", 2);
   MPI_Comm node = MPI_COMM_NULL;
@@ -50,9 +50,9 @@ int choose_device(MPI_Comm world) {
   // END SOLUTION
 }
 
-// --- reduce and allreduce: MPI is given host memory ----------------------------------------------
-// A collective call is made by all ranks of the communicator, also by those with an empty part: a
-// rank that leaves it out makes the others wait forever.
+// --- reduce and allreduce: MPI uses host memory --------------------------------------------------
+// All ranks of the communicator must make a collective call, even those with an empty part: a rank
+// that does not make it leaves the others waiting forever.
 
 /// This rank's part of a vector that rank 0 has. `all` is empty on the other ranks.
 std::vector<float> scatter(MPI_Comm world, std::span<const float> all, const parts& split) {
@@ -66,15 +66,15 @@ std::vector<float> scatter(MPI_Comm world, std::span<const float> all, const par
   // END SOLUTION
 }
 
-/// What both steps begin with: the sum of this rank's part.
+/// The beginning of both steps: the sum of this rank's part.
 rank_result sum_of_part(MPI_Comm world, std::size_t n, std::span<const float> x,
                         std::span<const float> y) {
   rank_result mine;
   mine.device = choose_device(world);
   const parts split = parts_of(world, n);
   stopwatch watch;
-  // TODO(3): this rank's parts of x and y, and their dot product on the device. Note the times
-  //          (watch.lap(), and what dot_on_device returns).
+  // TODO(3): this rank's parts of x and y, and their dot product on the device. Record the times
+  //          (watch.lap(), and the result of dot_on_device).
   // BEGIN SOLUTION
   const std::vector<float> my_x = scatter(world, x, split), my_y = scatter(world, y, split);
   mine.scatter_ms = watch.lap();
@@ -105,7 +105,7 @@ rank_result allreduce_of_rank(MPI_Comm world, std::size_t n, std::span<const flo
                               std::span<const float> y) {
   rank_result mine = sum_of_part(world, n, x, y);
   stopwatch watch;
-  // TODO(5): the same for every rank, in one call.
+  // TODO(5): the same sum for every rank, in one call.
   // BEGIN SOLUTION
   // STUB: throw not_written("step allreduce", 5);
   const double sum = mine.sum;
@@ -116,17 +116,17 @@ rank_result allreduce_of_rank(MPI_Comm world, std::size_t n, std::span<const flo
 }
 
 // --- device_buffers: from device memory to device memory -----------------------------------------
-// An MPI library that was built for CUDA takes pointers to device memory. Another one would read
-// them as host memory, and crash. Requires that both the header (support.compiled) and the library
-// that is loaded (support.running) say so; otherwise data is staged: copied to pinned host memory,
-// sent from there, and copied to the device again.
+// A CUDA-aware MPI library accepts pointers to device memory. Any other would read them as
+// host memory, and crash. Requires that both the header (support.compiled) and the loaded library
+// (support.running) report this; otherwise data is staged: copied to pinned host memory, sent from
+// there, and copied back to the device.
 
-/// The same as scatter(), from rank 0's device to the devices of all.
+/// Like scatter(), from rank 0's device to the devices of all ranks.
 device_buffer<float> scatter_on_devices(MPI_Comm world, const device_buffer<float>& all,
                                         const parts& split, bool staged) {
   device_buffer<float> mine(static_cast<std::size_t>(split.mine()));
-  // TODO(6): where MPI takes device memory, one MPI_Scatterv. MPI knows nothing of streams: what it
-  //          reads must be complete. Otherwise: pinned_buffers, and copies before and after.
+  // TODO(6): if MPI accepts device memory, one MPI_Scatterv. MPI does not know about streams: its
+  //          input must be complete. Otherwise: pinned_buffers, and copies before and after.
   // BEGIN SOLUTION
   const auto scatter_from = [&](const float* from, float* to) {
     MPI_CHECK(MPI_Scatterv(from, split.counts.data(), split.displacements.data(), MPI_FLOAT, to,
@@ -150,7 +150,7 @@ rank_result device_buffers_of_rank(MPI_Comm world, std::size_t n, std::span<cons
   rank_result mine;
   mine.device = choose_device(world);
   const parts split = parts_of(world, n);
-  // Rank 0's vectors are on its device from the start, as a kernel's results would be.
+  // Rank 0's vectors are on its device from the start, like the results of a kernel.
   const device_buffer all_x(x), all_y(y);
   stopwatch watch;
   // TODO(6): find out whether to stage (mpi::query_cuda_support()), scatter, and multiply. Then
@@ -181,8 +181,8 @@ rank_result device_buffers_of_rank(MPI_Comm world, std::size_t n, std::span<cons
 }
 
 // --- given ---------------------------------------------------------------------------------------
-// mpirun starts this program once for each rank. There, instead of main(), the function runs that
-// is asked for by its name.
+// mpirun starts this program once for each rank. In these processes, a function that is selected
+// by its name runs instead of main().
 
 const mpi::job kReduce("20.1 reduce", reduce_of_rank);
 const mpi::job kAllreduce("20.1 allreduce", allreduce_of_rank);

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// 20.2 mpi_heat: a plate in parts, whose borders travel between processes.
-// Edit:  this file, from TODO(1) to TODO(6). mpi_heat.hpp says what is asked for.
+// 20.2 mpi_heat: a plate divided into parts, whose borders are sent between processes.
+// Edit:  this file, from TODO(1) to TODO(6). mpi_heat.hpp has the contract.
 // Run:   scripts/lab run 20.2 -- --ranks 6 --step overlap
 // Test:  scripts/lab test 20.2
 // Hints: scripts/lab hint 20.2                            Chapter: docs/20_many_nodes.md
@@ -13,7 +13,7 @@
 
 namespace lab::mpi_heat {
 
-// --- both steps: who has which part --------------------------------------------------------------
+// --- both steps: which rank has which part -------------------------------------------------------
 
 process_grid choose_grid(int width, int height, int ranks) {
   require_sizes(width, height, ranks);
@@ -36,11 +36,11 @@ process_grid choose_grid(int width, int height, int ranks) {
 
 namespace {
 
-/// A communicator of the ranks in the grid; MPI_COMM_NULL for those that are beyond it.
+/// A communicator of the ranks in the grid; MPI_COMM_NULL for those outside it.
 MPI_Comm make_grid(MPI_Comm world, process_grid grid) {
   MPI_Comm made = MPI_COMM_NULL;
-  // TODO(2): MPI_Cart_create: two dimensions, rows first, no periods, and no reordering, since each
-  //          rank has its part already.
+  // TODO(2): MPI_Cart_create: two dimensions, rows first, not periodic, and no reordering, since
+  //          each rank already has its part.
   // BEGIN SOLUTION
   // STUB: throw not_written("make_grid", 2);
   const int sizes[] = {grid.rows, grid.columns}, periodic[] = {0, 0};
@@ -51,7 +51,7 @@ MPI_Comm make_grid(MPI_Comm world, process_grid grid) {
 
 neighbours neighbours_in(MPI_Comm grid) {
   neighbours found;
-  // TODO(2): MPI_Cart_shift finds two of them at a time. Dimension 0 counts rows, from up to down.
+  // TODO(2): MPI_Cart_shift finds two of them at a time. Dimension 0 is the rows, top to bottom.
   // BEGIN SOLUTION
   // STUB: throw not_written("neighbours_in", 2);
   MPI_CHECK(MPI_Cart_shift(grid, 0, 1, &found.up, &found.down));
@@ -61,12 +61,12 @@ neighbours neighbours_in(MPI_Comm grid) {
 }
 
 // --- both steps: from the cells to a message, and back -------------------------------------------
-// Neighbours need the cells along the borders as they are after 1 of the contract, in the same
-// order as border_layout. A column is not contiguous, so a kernel gathers it; and if it takes the
-// rows along, one copy to the host is enough.
+// Neighbours need the cells along the borders as they are after step 1 of the contract, in the
+// order of border_layout. A column is not contiguous, so a kernel gathers it; if it gathers the
+// rows as well, one copy to the host is enough.
 
 __global__ void pack(part_view p, float* packed) {
-  // TODO(3): thread i stores number i of the border_layout: a cell of the first or last row, or of
+  // TODO(3): thread i stores element i of the border_layout: a cell of the first or last row, or of
   //          the first or last column, heated.
   // BEGIN SOLUTION
   const border_layout at = p.borders;
@@ -82,7 +82,7 @@ __global__ void pack(part_view p, float* packed) {
   // END SOLUTION
 }
 
-/// Packs the borders, and copies them to memory.to_send. Waits until they are there.
+/// Packs the borders, copies them to memory.to_send, and waits for the copy.
 void fetch_borders(const part& now) {
   // TODO(4): the kernel and the copy, in the stream now.along_borders; then wait for this stream.
   // BEGIN SOLUTION
@@ -101,8 +101,8 @@ void fetch_borders(const part& now) {
 /// Starts all messages of this time step.
 void start_exchange(const part& now, messages& under_way) {
   // TODO(4): receive from each neighbour into memory.received, and send it its border of
-  //          memory.to_send. What this rank sends up arrives at the other one from below: choose
-  //          the tags by the direction in which a message travels.
+  //          memory.to_send. A message that this rank sends up arrives at the other one from below:
+  //          choose the tags by the direction in which a message travels.
   // BEGIN SOLUTION
   // STUB: throw not_written("start_exchange", 4);
   enum tag { upwards, downwards, leftwards, rightwards };
@@ -121,7 +121,7 @@ void start_exchange(const part& now, messages& under_way) {
   // END SOLUTION
 }
 
-/// Copies what has been received into memory.halo, in this stream.
+/// Copies the received cells to memory.halo, in this stream.
 void store_halo(const part& now, cudaStream_t stream) {
   part_buffers& memory = now.memory;
   CUDA_CHECK(cudaMemcpyAsync(memory.halo.data(), memory.received.data(),
@@ -148,13 +148,13 @@ void advance_blocking(const part& now) {
 }
 
 // --- overlap -------------------------------------------------------------------------------------
-// Inner cells have all their neighbours in the part itself. Requires that their kernel is under way
-// before the host waits for messages, and that the outermost cells are computed after the halo is
-// there, each once.
+// Inner cells have all their neighbours in the part itself. Requires that their kernel is launched
+// before the host waits for messages, and that each of the outermost cells is computed once, after
+// the halo has arrived.
 
 __global__ void blend_borders(part_view p) {
-  // TODO(6): thread i computes the cell that has number i in the border_layout. A corner has two
-  //          numbers, and in a part of one row or column every cell has; no cell is computed twice.
+  // TODO(6): thread i computes the cell with index i in the border_layout. A corner has two
+  //          indices, and so does every cell in a part of one row or column; compute no cell twice.
   // BEGIN SOLUTION
   const border_layout at = p.borders;
   const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
@@ -166,14 +166,14 @@ __global__ void blend_borders(part_view p) {
   } else if (i < at.count()) {
     const bool is_left = i < at.right();
     const int y = i - (is_left ? at.left() : at.right());
-    const bool is_corner = y == 0 || y == at.height - 1;  // which is in a row
+    const bool is_corner = y == 0 || y == at.height - 1;  // which is also in a row
     if (!is_corner && (is_left || several_columns)) blend_cell(p, is_left ? 0 : at.width - 1, y);
   }
   // END SOLUTION
 }
 
 void advance_overlap(const part& now) {
-  // TODO(6): as above, but the inner cells (launch_blend with a margin of 1) go to the stream
+  // TODO(6): as above, but submit the inner cells (launch_blend with a margin of 1) to the stream
   //          now.inside, as early as possible, and the borders to now.along_borders.
   // BEGIN SOLUTION
   // STUB: throw not_written("step overlap", 6);
@@ -200,7 +200,7 @@ rank_result work_of_rank(MPI_Comm world, const rank_task& task, std::span<const 
                          std::span<const float> heaters, const Advance& advance) {
   use_device_of_local_rank(world);
   const communicator grid(make_grid(world, task.grid));
-  if (grid == MPI_COMM_NULL) return {};  // nothing to do: the plate has too few cells
+  if (grid == MPI_COMM_NULL) return {};  // no work: the plate has too few cells
   return run_steps(task, grid, neighbours_in(grid), initial, heaters, advance);
 }
 

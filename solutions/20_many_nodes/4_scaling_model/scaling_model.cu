@@ -14,15 +14,15 @@
 namespace lab::scaling_model {
 namespace {
 
-// TODO(1): what each rank does, and below an mpi::job of it, as in 20.1. It gets (MPI_Comm world,
+// TODO(1): the work of a rank, and below it an mpi::job of it, as in 20.1. It gets (MPI_Comm world,
 //          const job_size& size, unsigned repetitions, const delay& extra), and returns a
 //          std::tuple of the seconds of each repetition, and the sum of all sums. Repetition 0
 //          warms up; 1 to `repetitions` count. Each one: get_ready() of a `work` (given.hpp), then
-//          run(number), which is timed (MPI_Wtime), then its sum() is added. The clock starts when
-//          all ranks are ready. A repetition takes as long as it takes the slowest rank, and all
-//          ranks return the same seconds.
+//          run(number), which is timed (MPI_Wtime), then add its sum(). The clock starts when all
+//          ranks are ready. A repetition takes as long as the slowest rank takes, and all ranks
+//          return the same seconds.
 // BEGIN SOLUTION
-/// What each rank does: the seconds of each repetition, and the sum of all of them.
+/// The function of each rank: the seconds of each repetition, and the sum of all sums.
 std::tuple<std::vector<double>, double> measure_on_rank(MPI_Comm world, const job_size& size,
                                                         unsigned repetitions, const delay& extra) {
   work mine(world, size, extra);
@@ -56,10 +56,10 @@ samples measure(const job_size& size, unsigned repetitions, const delay& extra) 
 }
 
 std::vector<scaling_row> speedups(scaling kind, std::span<const measurement> measured) {
-  // TODO(2): require_different_ranks() refuses what the contract refuses. Compare with the
-  //          measurement with the fewest ranks, p0: one rank would do p0 times less work per
-  //          second. In strong scaling all jobs do the same work; in weak scaling the work is as
-  //          large as the number of ranks. Efficiency is the speed-up for each rank.
+  // TODO(2): require_different_ranks() rejects what the contract rejects. Compare with the
+  //          measurement with the fewest ranks, p0: one rank would do 1 / p0 of its work per
+  //          second. In strong scaling all jobs do the same work; in weak scaling the work is
+  //          proportional to the number of ranks. Efficiency is the speed-up per rank.
   // BEGIN SOLUTION
   // STUB: throw not_written("speedups", 2);
   require_different_ranks(measured);
@@ -77,8 +77,8 @@ std::vector<scaling_row> speedups(scaling kind, std::span<const measurement> mea
 }
 
 unsigned levels(int ranks) {
-  // TODO(3): refuse what the contract refuses. Each level doubles how many ranks have the sum. How
-  //          many are needed for all of them?
+  // TODO(3): reject what the contract rejects. Each level doubles the number of ranks that have a
+  //          common sum. How many levels are needed for all of them?
   // BEGIN SOLUTION
   // STUB: throw not_written("levels", 3);
   refuse_if(ranks < 1, "scaling_model: a tree of ", ranks, " ranks");
@@ -89,7 +89,7 @@ unsigned levels(int ranks) {
 }
 
 // BEGIN SOLUTION
-/// What the coefficients of a model are multiplied with, in their order.
+/// The factors of the coefficients of a model, in the order of the coefficients.
 static terms terms_of(const job_size& size) {
   const double depth = levels(size.ranks);
   const double bytes = 8 * static_cast<double>(size.message);
@@ -108,7 +108,7 @@ double predict(const model& of, const job_size& size) {
 }
 
 model fit(std::span<const measurement> measured) {
-  // TODO(5): require_good() refuses what the contract refuses. Make a row of terms for each
+  // TODO(5): require_good() rejects what the contract rejects. Make a row of terms for each
   //          measurement, so that (row · coefficients - 1) is the relative error of the prediction.
   //          solve_least_squares(rows) returns the model for which the sum of their squares is
   //          smallest.
@@ -126,7 +126,7 @@ model fit(std::span<const measurement> measured) {
 }
 
 double worst_error(const model& of, std::span<const measurement> measured) {
-  // TODO(5): the largest relative error of a prediction, as a share of what was measured.
+  // TODO(5): the largest relative error of a prediction, as a fraction of the measured time.
   // BEGIN SOLUTION
   // STUB: throw not_written("worst_error", 5);
   require_good(measured);
