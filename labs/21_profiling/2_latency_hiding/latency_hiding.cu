@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// 21.2 latency_hiding: what has to be in flight so that nothing waits.
-// Edit:  this file, from TODO(1) to TODO(7). latency_hiding.hpp says what is asked for.
+// 21.2 latency_hiding: how much must be in flight to keep the hardware busy.
+// Edit:  this file, from TODO(1) to TODO(7). latency_hiding.hpp has the contract.
 // Run:   scripts/lab run 21.2 -- --step one        (then two, four and eight)
 // Test:  scripts/lab test 21.2
 // Hints: scripts/lab hint 21.2                  Chapter: docs/21_profiling.md
@@ -15,9 +15,9 @@ namespace lab::latency_hiding {
 namespace {
 
 // --- kernels with a chosen amount of work in flight ----------------------------------------------
-// `#pragma unroll 1` before a loop keeps the compiler from joining its rounds: then kInFlight says
-// what is in flight. A loop over k from 0 to kInFlight gets `#pragma unroll`: its array is then in
-// registers.
+// `#pragma unroll 1` before a loop keeps the compiler from merging its iterations: then kInFlight
+// is the number in flight. A loop over k from 0 to kInFlight gets `#pragma unroll`: its array is
+// then in registers.
 
 /// *total += all values. A thread has the elements i, i + stride, i + 2 * stride, …
 template <unsigned kInFlight>
@@ -25,8 +25,8 @@ __global__ void sum_kernel(const unsigned* values, std::size_t n, unsigned* tota
   const std::size_t stride = std::size_t{gridDim.x} * blockDim.x;
   std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
   unsigned mine = 0;
-  // TODO(1): while kInFlight elements are left, load all of them (into an array), and only then add
-  //          them. After that, one at a time. Invariant: each element is loaded once.
+  // TODO(1): while at least kInFlight elements are left, load that many (into an array), and only
+  //          then add them. After that, one at a time. Invariant: each element is loaded once.
   add_up(total, mine);  // outside the loop: all lanes take part
 }
 
@@ -40,7 +40,7 @@ __global__ void advance_kernel(const float* input, float* output, std::size_t n,
 }
 
 __global__ void chase_kernel(const unsigned* next, unsigned hops, unsigned* end) {
-  // TODO(3): a single thread hops from element 0 on.
+  // TODO(3): a single thread follows the hops, starting at element 0.
 }
 
 template <unsigned kInFlight>
@@ -89,7 +89,7 @@ journey chase(std::span<const std::uint32_t> next, unsigned hops) {
 occupancy resident_blocks(const block_needs& needs, const multiprocessor& limits) {
   refuse_if(needs.threads == 0, "latency_hiding: a block of 0 threads was asked about");
   occupancy o;
-  // TODO(4): the four limits as the contract has them, and the least of them.
+  // TODO(4): the four limits of the contract, and the smallest of them.
   throw not_written("the occupancy", 4);
   return o;
 }
@@ -101,8 +101,8 @@ answer ask_runtime(subject kernel, unsigned threads, std::size_t dynamic_shared)
   const void* const function = kernel == subject::many_registers
                                    ? reinterpret_cast<const void*>(many_registers)
                                    : reinterpret_cast<const void*>(sum_kernel<4>);
-  // TODO(5): allow the kernel its dynamic shared memory, get its attributes (numRegs and
-  //          sharedSizeBytes are what it needs), and ask how many blocks can be resident.
+  // TODO(5): allow the kernel its dynamic shared memory, get its attributes (its needs are numRegs
+  //          and sharedSizeBytes), and query how many blocks can be resident.
   throw not_written("the question", 5);
   return a;
 }
@@ -110,7 +110,7 @@ answer ask_runtime(subject kernel, unsigned threads, std::size_t dynamic_shared)
 // --- Little's law --------------------------------------------------------------------------------
 
 double bytes_in_flight(double warps, unsigned loads, unsigned bytes_of_load) {
-  // TODO(6): every lane of every warp has its own loads.
+  // TODO(6): every lane of every warp issues its own loads.
   throw not_written("Little's law", 6);
 }
 
@@ -127,7 +127,7 @@ double warps_needed(double bandwidth, double latency_ns, unsigned loads, unsigne
   require_positive("a latency", latency_ns);
   refuse_if(loads == 0 || bytes_of_load == 0, "latency_hiding: ", loads, " loads of ",
             bytes_of_load, " bytes bring nothing");
-  // TODO(7): a whole number of warps: one fewer would not be enough.
+  // TODO(7): a whole number of warps, such that one fewer would not be enough.
   throw not_written("the warps that are needed", 7);
 }
 

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// 21.3 nvtx_timeline: a program that says in a timeline what it does, and what a timeline says.
-// Edit:  this file, from TODO(1) to TODO(5). nvtx_timeline.hpp says what is asked for.
+// 21.3 nvtx_timeline: a program that annotates its timeline, and the analysis of a timeline.
+// Edit:  this file, from TODO(1) to TODO(5). nvtx_timeline.hpp has the contract.
 // Run:   scripts/lab run 21.3 -- --step one_stream        (then two_streams)
 // Test:  scripts/lab test 21.3
 // Hints: scripts/lab hint 21.3                  Chapter: docs/21_profiling.md
@@ -23,8 +23,8 @@ class range {
     // TODO(1): begin a range of this name (nvtxRangePushA).
   }
   ~range() {
-    // TODO(1): end it (nvtxRangePop). Invariant: as many ranges are ended as were begun, the
-    //          innermost one first, also when an exception leaves the scope.
+    // TODO(1): end it (nvtxRangePop). Invariant: as many ranges end as began, the innermost one
+    //          first, even when an exception leaves the scope.
   }
   range(const range&) = delete;
   range& operator=(const range&) = delete;
@@ -37,25 +37,25 @@ void name_streams(step version, const workplace& w) {
 }  // namespace
 
 result process(step version, std::span<const int> a, std::span<const int> b, std::size_t chunk) {
-  // TODO(3): ranges and names as the contract has them, around these calls of given.hpp:
+  // TODO(3): the ranges and names of the contract, around these calls of given.hpp:
   //              auto w = prepare(version, a, b, chunk);        null for no elements
   //              begin_queue(version, *w);
   //              queue_turn(version, *w, first);     for first = 0, w->turn, … below w->host.n
   //              end_queue(version, *w);
   //              wait(*w);
   //              return fetch(*w);
-  //          Invariant: w is gone before "process" ends, so what freeing takes is seen in it.
+  //          Invariant: w is destroyed before "process" ends, so the time of freeing is part of it.
   throw not_written("process", 1);  // 1 to 3
 }
 
-// --- what the timeline says ----------------------------------------------------------------------
+// --- analysis of the timeline --------------------------------------------------------------------
 
 namespace {
 
-/// Two changes for each interval that is not empty, in the order of their times.
+/// Two changes for each non-empty interval, in the order of their times.
 std::vector<change> changes_of(std::span<const interval> intervals) {
   std::vector<change> changes;
-  // TODO(4): one more of its kind at the begin, one fewer at the end. Then sort them by time.
+  // TODO(4): one more of its kind at the beginning, one fewer at the end. Then sort them by time.
   throw not_written("the changes", 4);
   return changes;
 }
@@ -70,8 +70,8 @@ utilization measure(std::span<const interval> intervals) {
   u.span = last - first;
   std::vector<change> changes = changes_of(intervals);
   changes.push_back({last});  // so that the time after the last change counts, too
-  // TODO(5): go through the changes in their order, with what runs now. From one change to the
-  //          next, nothing changes: add that time to everything that it belongs to.
+  // TODO(5): go through the changes in order, and keep track of what is running. From one change to
+  //          the next, nothing changes: add that time to everything that it belongs to.
   //          Invariant: the times between the changes add up to the span.
   throw not_written("the sweep", 5);
   return u;

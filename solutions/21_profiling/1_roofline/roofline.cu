@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// 21.1 roofline: how fast a kernel can be, measured, and where kernels are below that.
+// 21.1 roofline: how fast a kernel can be, measured, and how far kernels are below that.
 // Edit:  this nearly empty file: TODO(1) to TODO(6). roofline.hpp has the contract.
 // Run:   scripts/lab run 21.1 -- --step one_element     (then four_elements)
 // Test:  scripts/lab test 21.1
@@ -14,9 +14,9 @@
 namespace lab::roofline {
 namespace {
 
-// TODO(1): step one_element: a kernel (job of given.hpp) whose thread reads its element, takes it
-//          through all rounds, one fmaf() each, and writes it. `#pragma unroll 16` before the loop
-//          has the compiler write 16 rounds one after the other: otherwise counting takes as long
+// TODO(1): step one_element: a kernel (job of given.hpp) whose thread reads its element, does all
+//          rounds on it, one fmaf() each, and writes it. `#pragma unroll 16` before the loop makes
+//          the compiler generate 16 rounds one after the other: otherwise counting takes as long
 //          as the arithmetic. Invariant: one read and one write of global memory, whatever j.rounds
 //          is.
 // BEGIN SOLUTION
@@ -35,8 +35,8 @@ __global__ void one_element(job j) {
 }
 // END SOLUTION
 
-// TODO(2): step four_elements: thread t has the elements 4t to 4t + 3. A float4 brings all of them,
-//          where there are four. All four go through a round before the next round begins: the
+// TODO(2): step four_elements: thread t has the elements 4t to 4t + 3. One float4 load reads all of
+//          them, if there are four. All four go through a round before the next round begins: the
 //          operations of a round do not wait for each other.
 // BEGIN SOLUTION
 __global__ void four_elements(job j) {
@@ -51,7 +51,7 @@ __global__ void four_elements(job j) {
       y.w = fmaf(kScale, y.w, kShift);
     }
     reinterpret_cast<float4*>(j.output)[t] = y;
-  } else {  // the last one to three, by one thread
+  } else {  // the last one to three elements, by one thread
     for (std::size_t i = 4 * t; i < j.n; ++i) j.output[i] = advance(j.input[i], j.rounds);
   }
 }
@@ -69,9 +69,9 @@ void launch(step version, const job& j) {
 }  // namespace
 
 result apply(step version, std::span<const float> values, unsigned rounds) {
-  // TODO(3): host_part_of_apply() of given.hpp checks, allocates, times and copies. It calls a
-  //          lambda of yours, (const job& j), for the launch: blocks_for() as many threads as the
-  //          step needs, of kThreads each.
+  // TODO(3): host_part_of_apply() of given.hpp checks, allocates, times and copies. It calls
+  //          your lambda (const job& j) for the launch: blocks_for() as many threads as the step
+  //          needs, of kThreads each.
   // BEGIN SOLUTION
   // STUB: if (version == step::one_element) throw not_written("step one_element", 1);  // 1 and 3
   // STUB: throw not_written("step four_elements", 2);
@@ -80,8 +80,8 @@ result apply(step version, std::span<const float> values, unsigned rounds) {
 }
 
 work work_of(std::size_t n, unsigned rounds) {
-  // TODO(4): what apply() has to do, whichever step does it. All of it in doubles: the product of
-  //          two whole numbers may not fit into 32 bits.
+  // TODO(4): the work of apply(), which is the same for both steps. All of it in doubles: the
+  //          product of two integers may not fit into 32 bits.
   // BEGIN SOLUTION
   // STUB: throw not_written("the work of a kernel", 4);
   const auto elements = static_cast<double>(n);
@@ -117,8 +117,8 @@ work least_work(course kernel, std::size_t n) {
 }
 
 ceilings roof_of(std::span<const measurement> kernels) {
-  // TODO(5): require_measurements() refuses what the contract refuses. The best rate of bytes and
-  //          the best rate of operations, each for itself; per second.
+  // TODO(5): require_measurements() rejects what the contract rejects. The best rate of bytes and
+  //          the best rate of operations, independently; per second.
   // BEGIN SOLUTION
   // STUB: throw not_written("the roof", 5);
   require_measurements(kernels);
@@ -133,7 +133,7 @@ ceilings roof_of(std::span<const measurement> kernels) {
 }
 
 point locate(const work& done, double ms, const ceilings& roof) {
-  // TODO(6): require_place() refuses what the contract refuses. The rest is as the contract has it.
+  // TODO(6): require_place() rejects what the contract rejects. The rest follows the contract.
   //          What is least_ms if memory and arithmetic overlap perfectly?
   // BEGIN SOLUTION
   // STUB: throw not_written("the place of a kernel", 6);
