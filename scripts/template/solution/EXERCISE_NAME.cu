@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // EXERCISE_ID EXERCISE_NAME: every thread doubles one element.
-// Edit:  this file, TODO(1) and TODO(2). EXERCISE_NAME.hpp says what is asked for.
+// Edit:  this file, TODO(1) and TODO(2). EXERCISE_NAME.hpp has the contract.
 // Run:   scripts/lab run EXERCISE_ID
 // Test:  scripts/lab test EXERCISE_ID
 // Hints: scripts/lab hint EXERCISE_ID    Chapter: docs/CHAPTER_FOLDER.md
