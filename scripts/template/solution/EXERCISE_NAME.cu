@@ -60,7 +60,7 @@ result twice(std::span<const float> input) {
   timer.start();
   launch(device_input.data(), device_output.data(), input.size());
   timer.stop();
-  CUDA_CHECK(cudaGetLastError());  // a launch returns nothing; what went wrong is asked for
+  CUDA_CHECK(cudaGetLastError());  // a launch returns nothing, so query its error
 
   return {device_output.to_vector(), timer.milliseconds()};
 }
