@@ -149,6 +149,7 @@ void create_worker() {
   void* map = mmap(nullptr, kStackBytes * kStacksPerMapping, PROT_READ | PROT_WRITE,
                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
   if (map == MAP_FAILED) no_memory_for_stacks(w);
+  const engine_work work(w);  // what is allocated here is not the kernel's
   tls_owner.stack_mappings.push_back(map);
   static std::atomic<unsigned> mapped{0};
   const bool guarded = mapped.fetch_add(kStacksPerMapping) < kGuardedStacks;
@@ -600,6 +601,12 @@ namespace {
   give_up_block(w);
 }
 
+[[gnu::noinline, gnu::cold]] warp_group* new_group(worker& w) {
+  const engine_work work(w);  // what is allocated here is not the kernel's
+  w.all_groups.push_back(std::make_unique<warp_group>());
+  return w.all_groups.back().get();
+}
+
 /// The group of this mask that the warp's lanes join; a new one if there is none.
 warp_group* find_group(worker& w, unsigned warp, unsigned mask, const char* what) {
   for (warp_group* group = w.open_groups[warp]; group != nullptr; group = group->next) {
@@ -608,12 +615,10 @@ warp_group* find_group(worker& w, unsigned warp, unsigned mask, const char* what
     return group;
   }
   warp_group* group = w.free_groups;
-  if (group == nullptr) {
-    w.all_groups.push_back(std::make_unique<warp_group>());
-    group = w.all_groups.back().get();
-  } else {
+  if (group == nullptr)
+    group = new_group(w);
+  else
     w.free_groups = group->next;
-  }
   group->mask = mask;
   group->expected = static_cast<unsigned>(__builtin_popcount(mask));
   group->count = group->left = 0;

@@ -186,6 +186,11 @@ inline std::uint32_t begin_atomic(thread_times& times, const worker& w, std::uin
   look_at_remote(w, times_of(s.times, w), where, size, now, flags);
 }
 
+[[gnu::noinline, gnu::cold]] cell* first_cells(worker& w, page& p) {
+  const engine_work work(w);  // what is allocated here is not the kernel's
+  return make_cells(p);
+}
+
 /// An access to global memory that lies in one part of a page.
 [[gnu::always_inline]] inline void look_at_part(worker& w, watch_state& s, std::uintptr_t address,
                                                 std::size_t size, const access& now,
@@ -197,7 +202,7 @@ inline std::uint32_t begin_atomic(thread_times& times, const worker& w, std::uin
     publish_access(w, address, size, flags, false, pc);
   cell* cells = p->cells.load(std::memory_order_acquire);
   if (cells == nullptr) [[unlikely]]
-    cells = make_cells(*p);
+    cells = first_cells(w, *p);
   look_at_words<false>(w, s.times, cells + (address / 4 & (kCellsPerPage - 1)), address, size, now,
                        flags);
 }
