@@ -243,6 +243,20 @@ __global__ void take_again(int* out, counted first, int more, counted second) {
   out[blockIdx.x * blockDim.x + threadIdx.x] = second.value + 10 * more + first.value;
 }
 
+// A reference is an address, which must mean something on the device.
+__global__ void add_by_reference(const int& by, int& to) { to += by; }
+
+TEST(Launch, TakesReferencesToWhatBothSidesReach) {
+  int* both = nullptr;
+  ASSERT_EQ(cudaMallocManaged(&both, 2 * sizeof(int)), cudaSuccess);
+  both[0] = 3;
+  both[1] = 4;
+  add_by_reference<<<1, 1>>>(both[0], both[1]);
+  EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+  EXPECT_EQ(both[1], 7);
+  EXPECT_EQ(cudaFree(both), cudaSuccess);
+}
+
 TEST(Launch, RunsNoCodeOfItsArgumentsForThreads) {
   const std::vector<void (*)(int*, counted, int, counted)> kernels = {take, take_again};
   for (const auto kernel : kernels) {

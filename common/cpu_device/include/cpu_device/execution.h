@@ -217,11 +217,13 @@ template <class Call>
 void visit_arguments(void* call, void** addresses, bool assign) {
   if constexpr (keeps_arguments<Call>) {
     const auto visit = [assign]<class T>(T& argument, void*& address) {
+      // const where the kernel takes the argument by reference.
+      auto* const place = const_cast<std::remove_const_t<T>*>(std::addressof(argument));
       if (assign) {
-        std::destroy_at(std::addressof(argument));
-        std::construct_at(std::addressof(argument), *static_cast<const T*>(address));
+        std::destroy_at(place);
+        std::construct_at(place, *static_cast<const T*>(address));
       } else {
-        address = std::addressof(argument);
+        address = place;
       }
     };
     std::apply([&](auto&... arguments) { (visit(arguments, *addresses++), ...); },
