@@ -34,8 +34,8 @@ const char* what_to_try(cudaError_t code) {
       return "look at the arguments: pointers, sizes, and which side each pointer is on; after a "
              "launch: no grid and no block may be empty, and a block has at most 1024 threads";
     case cudaErrorIllegalAddress:
-      return "a kernel accessed memory that is not its own; the program's check on the CPU device "
-             "names the line";
+      return "a kernel accessed memory that is not its own; `scripts/lab check` names the line, on "
+             "the CPU device";
     case cudaErrorMisalignedAddress:
       return "a kernel read or wrote at an address that is not a multiple of the type's size";
     case cudaErrorNoDevice:

@@ -275,7 +275,7 @@ TEST(RowSums, TakeAsManyWavefrontsAsPredicted) {
   const std::vector<float> few(64);
   const auto once = [&] { row_sums(layout::packed, std::span<const float>(few), 2); };
   if (!count_shared_reads(once))
-    GTEST_SKIP() << "reads are counted only on the CPU device, by scripts/lab check 05.4";
+    GTEST_SKIP() << "only `scripts/lab check 05.4` counts reads, on the CPU device";
   for (const std::size_t columns : {1U, 2U, 3U, 4U, 8U, 12U, 31U, 32U, 33U, 64U}) {
     expect_as_many_wavefronts_as_predicted<signed char>(columns);
     expect_as_many_wavefronts_as_predicted<short>(columns);

@@ -354,9 +354,10 @@ TEST(Finds, CopiesThatCannotBe) {
     return [&, bytes, kind] { return cudaMemcpy(device.data(), host.data(), bytes, kind); };
   };
   EXPECT_EQ(sentence_of(cudaSuccess, copy(40, cudaMemcpyHostToDevice)), "");
-  expect_parts(
-      sentence_of(cudaErrorInvalidValue, copy(40, cudaMemcpyDeviceToHost)),
-      {"cudaMemcpy: the destination is device memory (40 bytes", "Try: the other direction"});
+  expect_parts(sentence_of(cudaErrorInvalidValue, copy(40, cudaMemcpyDeviceToHost)),
+               {"cudaMemcpy: the destination is device memory (40 bytes",
+                "Try: the destination first, then the source; or the other direction; or the "
+                "host's pointer"});
   expect_parts(sentence_of(cudaErrorInvalidValue, copy(44, cudaMemcpyHostToDevice)),
                {"cudaMemcpy: the destination has only 40 bytes left"});
 }

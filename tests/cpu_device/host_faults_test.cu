@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A crash outside of every kernel names its line, too.
+// A crash of host code names its line, too.
 
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -21,7 +21,7 @@ void divide() { quotient = 7 / zero; }
 
 __global__ void nothing() {}
 
-std::string at(int line) { return " at host_faults_test.cu:" + std::to_string(line) + ", outside"; }
+std::string at(int line) { return " at host_faults_test.cu:" + std::to_string(line) + "[.]"; }
 
 #ifndef __SANITIZE_ADDRESS__  // it reports crashes itself
 

@@ -157,7 +157,7 @@ __global__ void one_thread_a_block_counts(int* counter) {
 TEST(RaceCheck, FindsARaceBetweenBlocks) {
   const device_array<int> counter(1, 0);
   const std::string text = races_of([&] { one_thread_a_block_counts<<<8, 64>>>(counter.data()); });
-  EXPECT_NE(text.find("Blocks run in any order"), std::string::npos) << text;
+  EXPECT_NE(text.find("Blocks run concurrently and in any order"), std::string::npos) << text;
 }
 
 __global__ void bytes(unsigned char* out) {

@@ -90,14 +90,16 @@ cudaError_t check_side(const side& s, std::size_t width, std::size_t height, boo
   if (kind != cudaMemcpyDefault) {
     if (should_be_device && !a) {
       if (const auto gone = find_freed(s.pointer)) return wrong("is " + describe(*gone) + ".");
-      return wrong("is host memory, but " + kind_name(kind) +
-                   " says that it is on the device. Try: the other direction, or the pointer that "
-                   "cudaMalloc gave.");
+      return wrong(
+          "is host memory, but " + kind_name(kind) +
+          " says that it is on the device. Try: the destination first, then the source; or "
+          "the other direction; or the pointer that cudaMalloc gave.");
     }
     if (!should_be_device && a && !for_host(*a))
       return wrong(
           "is " + describe(*a) + ", but " + kind_name(kind) +
-          " says that it is host memory. Try: the other direction, or the host's pointer.");
+          " says that it is host memory. Try: the destination first, then the source; or the other "
+          "direction; or the host's pointer.");
   }
   if (a) {
     const auto offset = static_cast<std::size_t>(static_cast<const char*>(s.pointer) - a->begin);

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What a crash outside of every kernel says: its line. The process ends next, and its heap may be
-// what is broken, so that nothing here allocates or takes a lock.
+// What a crash says that the engine does not know as a kernel's: its line. The process ends next,
+// and its heap may be what is broken, so that nothing here allocates or takes a lock.
 
 #include <dlfcn.h>
 #include <execinfo.h>
@@ -54,11 +54,12 @@ void report_host_fault(int signal, const void* pc) {
   std::snprintf(
       command + length, sizeof command - static_cast<unsigned>(length),
       " 2>/dev/null | grep -v -e '?' -e /cpu_device/src/ -e /include/ | sed 's/ (disc.*//; s,.*/,,;"
-      " q'); echo \"CPU device: %s${line:+ at $line}, outside of every kernel.\n  Try: %s.\" >&2",
+      " q'); echo \"CPU device: %s${line:+ at $line}.\n  Try: %s.\" >&2",
       signal == SIGFPE ? "an integer division by zero"
                        : "an access to memory that is not the program's (segmentation fault)",
       signal == SIGFPE ? "look at what the line divides by"
-                       : "look for an index that is too large, or a pointer that was never set");
+                       : "look for an index that is too large, a pointer that was never set, or "
+                         "device memory that host code reads or writes");
   alarm(kPatience);
   const pid_t child = vfork();
   if (child == 0) {

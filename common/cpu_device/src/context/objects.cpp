@@ -49,8 +49,8 @@ __attribute__((destructor)) void report_objects_left() {
   }
   if (!left.empty())
     explain("never destroyed: " + left +
-            ". Each cudaStreamCreate needs its cudaStreamDestroy, each cudaHostRegister its "
-            "cudaHostUnregister, and so on, also on the way out of an error.");
+            ". Each cudaEventCreate needs its cudaEventDestroy, each cudaStreamCreate its "
+            "cudaStreamDestroy, and so on, also on the way out of an error.");
 }
 
 const char* name_of(object_kind kind) {

@@ -204,9 +204,12 @@ void look_at_unknown(worker& w, const page* p, std::uintptr_t address, std::size
             kind == mapping::stack || in_stack(w.stacks[0], address)
                 ? "host memory (a local variable of the host)"
                 : "host memory (malloc, new, std::vector or a local variable of the host)",
-            ".\n  A kernel cannot follow the host's pointers. Try: cudaMalloc memory on the device "
-            "and cudaMemcpy the data there, or allocate it with cudaMallocManaged or cudaHostAlloc "
-            "(mapped), which both sides reach.");
+            ".\n  A kernel cannot follow the host's pointers, nor references to the host's "
+            "variables: "
+            "it takes values and pointers. Try: cudaMalloc memory on the device and cudaMemcpy the "
+            "data there, or allocate it with cudaMallocManaged or cudaHostAlloc (mapped), which "
+            "both "
+            "sides reach.");
     }
   }
   if (give_up) give_up_block(w);
