@@ -64,7 +64,7 @@ struct pieces {
 };
 
 /// add() with the functions of vector_add.cu.
-inline result host_part_of_add(const pieces& use, step attribute, std::span<const float> a,
+inline result host_part_of_add(const pieces& use, step version, std::span<const float> a,
                                std::span<const float> b) {
   const std::size_t n = a.size();
   refuse_if(n != b.size(), "vector_add: a has ", n, " elements and b has ", b.size(),
@@ -72,7 +72,7 @@ inline result host_part_of_add(const pieces& use, step attribute, std::span<cons
   result out{std::vector<float>(n)};
   if (n == 0) return out;  // a grid of no blocks would be an error
 
-  if (attribute == step::cpu) {
+  if (version == step::cpu) {
     const host_timer timer;
     use.on_cpu(a, b, out.sum);
     out.kernel_ms = static_cast<float>(timer.milliseconds());
@@ -82,7 +82,7 @@ inline result host_part_of_add(const pieces& use, step attribute, std::span<cons
   use.copy_to_device(a, device_a.get());
   use.copy_to_device(b, device_b.get());
   // A launch returns nothing: time_kernel() asks cudaGetLastError() whether it was accepted.
-  const auto launch = use.launches.at(static_cast<std::size_t>(attribute) - 1);
+  const auto launch = use.launches.at(static_cast<std::size_t>(version) - 1);
   out.kernel_ms = time_kernel([&] { launch(device_a.get(), device_b.get(), device_sum.get(), n); });
   use.copy_to_host(device_sum.get(), out.sum);  // waits until the kernel is done
   return out;

@@ -29,7 +29,7 @@ namespace {
 }  // namespace
 
 result frame(step version, int width, int height, int tick) {
-  // TODO(4): a single frame of an animation.
+  // TODO(4): a single frame of an animation, drawn into a bitmap(width, height).
   if (version == step::blocks_16x16) throw not_written("step blocks_16x16", 1);
   throw not_written("step flat_256", 3);
 }

@@ -12,6 +12,7 @@
 #include "lab/cuda_check.hpp"
 #include "lab/device_buffer.hpp"
 #include "lab/errors.hpp"
+#include "lab/launch_limits.hpp"
 #include "lab/require_matrix.hpp"
 #include "lab/time_kernel.hpp"
 #include "matrix_multiply.hpp"

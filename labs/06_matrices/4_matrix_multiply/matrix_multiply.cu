@@ -19,11 +19,11 @@ namespace {
 //          Invariant: A, B and C have rows of different lengths (k, n and n), and a thread outside
 //          C accesses nothing.
 
-// TODO(2): the host code, a template as well: reject what the contract rejects (require_matrix()
-//          for the sizes), device memory for A, B and C, the launch in a time_kernel(), and C.
-//          If the grid has more rows of blocks than the device allows (the attribute
-//          cudaDevAttrMaxGridDimY), throw an invalid_input that names the limit. A grid without
-//          blocks would be an error.
+// TODO(2): the host code, a template as well: reject what the contract rejects (for the sizes:
+//          require_matrix("matrix_multiply: A", a.size(), size.m, size.k)), device memory for A, B
+//          and C, the launch in a time_kernel(), and C. If the grid has more rows of blocks than
+//          device_limit(cudaDevAttrMaxGridDimY), throw an invalid_input that names the limit. A
+//          grid without blocks would be an error.
 
 }  // namespace
 

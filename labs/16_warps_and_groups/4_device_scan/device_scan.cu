@@ -47,9 +47,9 @@ void three_launches(const job& array, unsigned tiles, unsigned threads, unsigned
 __device__ unsigned look_back(tile_word* words, unsigned tile) {
   unsigned before = 0;
   // TODO(5, bonus): look at the 32 tiles before this one, one per lane; then at the 32 before
-  // those, and so on. A lane reads its tile's word until something is known about that tile; before
-  //          tile 0 there is a prefix of 0. The lanes vote (__ballot_sync) whether they have a
-  //          prefix. From the nearest tile with a prefix on, all tiles count, none before it.
+  //          those, and so on. A lane reads its tile's word until it says something; before tile 0
+  //          there is a prefix of 0. The lanes vote (__ballot_sync) whether they have a prefix.
+  //          From the nearest tile with a prefix on, all tiles count, none before it.
   //          Invariant: `before` is the sum of the tiles from `nearest` + 1 to `tile` - 1.
   return before;
 }

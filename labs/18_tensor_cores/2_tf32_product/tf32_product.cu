@@ -101,9 +101,9 @@ __device__ void consume(ring<T>& stages, float* c, shape size, unsigned slices, 
     wgmma::sums<T::BN> sums;
     unsigned previous = 0;
     // TODO(8, bonus): for each slice: wait until its stage is full, fence(), four products of 8
-    // elements of k (the first one of a tile does not add), commit(). Wait until only this group is
-    //          in flight, and release() the stage of the previous slice. Invariant: no stage is
-    //          released before all products that read it have finished.
+    //          elements of k (the first one of a tile does not add), commit(). Wait until only this
+    //          group is in flight, and release() the stage of the previous slice. Invariant: no
+    //          stage is released before all products that read it have finished.
     const uint2 first = tiles.first_element(tile);
     store(sums, c, size, first.y + consumer * 64, first.x);
   }

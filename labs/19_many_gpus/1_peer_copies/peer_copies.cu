@@ -16,8 +16,8 @@ namespace {
 
 void through_host(const task& t) {
   // TODO(1): all words from t.source to t.host in t.out_queue, and from there to t.target in
-  // t.in_queue (cudaMemcpyAsync). make_wait(later, earlier, event) makes one stream wait for the
-  //          other. Invariant: t.host is read before the next call overwrites it.
+  //          t.in_queue (cudaMemcpyAsync). make_wait(later, earlier, event) makes one stream wait
+  //          for the other. Invariant: t.host is read before the next call overwrites it.
   throw not_written("step through_host", 1);
 }
 

@@ -50,9 +50,9 @@ void ring_all_reduce(rank_list& ranks, std::size_t n) {
 
 void grouped_all_reduce(rank_list& ranks, std::size_t n) {
   // TODO(4): ncclAllReduce for each rank, from `own` to `sums`, in its stream. One thread makes the
-  // calls of several ranks in a group (given.hpp): without it, the first call may wait for the
-  //          later ones. Invariant: the calls of all ranks, or of none, are in the group when it
-  //          ends, even after an exception. So nothing else belongs in it.
+  //          calls of several ranks in a group (given.hpp): without it, the first call may wait for
+  //          the later ones. Invariant: the calls of all ranks, or of none, are in the group when
+  //          it ends, even after an exception. So nothing else belongs in it.
   throw not_written("step one_thread", 4);
 }
 
@@ -83,9 +83,9 @@ float work_of_rank(int k, communicators& comms, std::span<const float> own, std:
   };
   const auto wait = [&] { wait_or_give_up(*r, comms.somebody_failed); };
   // TODO(7): make this rank's device current, make the rank (r.emplace), do time_of_a_round(), copy
-  // its sums to the host. Invariant: whatever is thrown in here, in any rank, all ranks learn of
-  //          it, and this rank's communicator is aborted *before* its stream is destroyed, which
-  //          waits for the work in it.
+  //          its sums to the host. Invariant: whatever is thrown in here, in any rank, all ranks
+  //          learn of it, and this rank's communicator is aborted *before* its stream is destroyed,
+  //          which waits for the work in it.
   throw not_written("step thread_per_rank", 6);  // 6 and 7
 }
 

@@ -25,7 +25,7 @@ namespace {
 /// Throws failed_call unless `status` is cudaSuccess.
 void check_status(cudaError_t status, const char* call, const char* file, int line) {
   // TODO(1): cudaGetErrorName and cudaGetErrorString have the text. The runtime keeps the error
-  //          as well, for cudaGetLastError(). Invariant: no error is reported twice.
+  //          as well: take it out by cudaGetLastError(), so that it is not reported twice.
   // BEGIN SOLUTION
   // STUB: throw not_written("check_status", 1);
   if (status == cudaSuccess) return;

@@ -92,7 +92,7 @@ void launch_flat_256(int width, int height, int tick, uchar4* pixels) {
 }  // namespace
 
 result frame(step version, int width, int height, int tick) {
-  // TODO(4): a single frame of an animation.
+  // TODO(4): a single frame of an animation, drawn into a bitmap(width, height).
   // BEGIN SOLUTION
   // STUB: if (version == step::blocks_16x16) throw not_written("step blocks_16x16", 1);
   // STUB: throw not_written("step flat_256", 3);

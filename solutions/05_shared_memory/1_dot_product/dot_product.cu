@@ -50,8 +50,8 @@ __device__ float sum_of_block(float* cache, float thread_sum) {
 __global__ void static_shared(const float* a, const float* b, float* partial, std::size_t n) {
   __shared__ float cache[kThreads];  // one per thread, and one such array per block
 
-  // TODO(2): add up this thread's products in a local variable: from its global index on, in
-  // steps of the grid's size. A thread without products contributes 0. Then sum_of_block(), and
+  // TODO(2): add up this thread's products in a local variable: from its global index on, in steps
+  //          of the grid's size. A thread without products contributes 0. Then sum_of_block(), and
   //          one thread stores the block's sum in `partial`, at the block's index.
   // BEGIN SOLUTION
   float thread_sum = 0;
@@ -182,11 +182,11 @@ grid grid_for(step version, kernel_of_dot kernel, std::size_t n) {
     return {blocks_for(n, kThreads, kMaxBlocks), kThreads, 0};
     // END SOLUTION
   }
-  // TODO(5): a block size, a power of two, from 32 (a warp) for few elements to 512 for many.
-  //          How many bytes of dynamic shared memory does it need? (Only dynamic_shared has any.)
+  // TODO(5): a block size, a power of two: 32 (a warp) for few elements, up to 512 for many, by
+  //          any rule. How many bytes of dynamic shared memory? (Only dynamic_shared has any.)
   //          And how many such blocks of this kernel does the device run at once? No more are
   //          needed: the threads stride. (cudaOccupancyMaxActiveBlocksPerMultiprocessor, times
-  //          cudaDevAttrMultiProcessorCount.)
+  //          device_limit(cudaDevAttrMultiProcessorCount).)
   // BEGIN SOLUTION
   // STUB: throw not_written("step dynamic_shared", 4);  // 4 and 5 are this step
   unsigned threads = 32;

@@ -131,7 +131,7 @@ __global__ void __launch_bounds__(BM* BN / (TM * TN))
 
 template <unsigned BM, unsigned BN, unsigned BK, unsigned TM, unsigned TN>
 void launch_coarsened(const float* a, const float* b, float* c, shape size) {
-  // TODO(5): launch it.
+  // TODO(5): launch it. The block's threads are all in x.
   // BEGIN SOLUTION
   // STUB: throw not_written("step coarse_1d (or coarse_2d)", 3);  // 3 to 5 are these steps
   coarsened<BM, BN, BK, TM, TN><<<grid_for(size, BM, BN), BM * BN / (TM * TN)>>>(a, b, c, size);
@@ -281,8 +281,8 @@ __global__ void __launch_bounds__(Tiling::kThreads, Tiling::kResident)
 
   // TODO(10, bonus): for each slice: start loading the *next* one into registers, then
   //          multiply_slice() this one, and only then put() the next: by that time it has arrived.
-  // With two slices in turn, one barrier is enough. (Which of the two barriers of `vectorized` is
-  //          it?) A slice past the end of k loads as zeros: it needs no `if`.
+  //          With two slices in turn, one barrier is enough. (Which of the two barriers of
+  //          `vectorized` is it?) A slice past the end of k loads as zeros: it needs no `if`.
   // BEGIN SOLUTION
   put(load<Tiling, kAligned>(a, b, size, 0), slices[0]);
   __syncthreads();  // the first slice is complete

@@ -63,7 +63,7 @@ __global__ void __launch_bounds__(kTile* kTile)
   // END SOLUTION
 
   // TODO(3): how many entries of this block differ? __syncthreads_count(condition) is a barrier
-  // that returns to every thread the number of threads of the block for which the condition holds.
+  //          that returns to every thread how many threads of the block the condition holds for.
   //          One thread stores it in `of_block`, where each block has its own element. A thread
   //          without an entry has none that differs, but it reaches this barrier as well.
   // BEGIN SOLUTION

@@ -184,9 +184,9 @@ __device__ void consume(ring<T>& stages, float* c, shape size, unsigned slices, 
     wgmma::sums<T::BN> sums;
     unsigned previous = 0;
     // TODO(8, bonus): for each slice: wait until its stage is full, fence(), four products of 8
-    // elements of k (the first one of a tile does not add), commit(). Wait until only this group is
-    //          in flight, and release() the stage of the previous slice. Invariant: no stage is
-    //          released before all products that read it have finished.
+    //          elements of k (the first one of a tile does not add), commit(). Wait until only this
+    //          group is in flight, and release() the stage of the previous slice. Invariant: no
+    //          stage is released before all products that read it have finished.
     // BEGIN SOLUTION
     for (unsigned i = 0; i < slices; ++i) {
       wait_for(stages.full[at.stage], at.parity);
