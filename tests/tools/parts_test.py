@@ -312,8 +312,8 @@ class ReadableTest(unittest.TestCase):
     REPORT = [
         "CPU device: illegal memory access in kernel k (launched at x.cu:7), at x.cu:3: 4 bytes"
         " past the end of device memory.",
-        "  Try: compare the thread's index with the length before the access. If that is"
-        " there, look whether it compares this index: rows and columns may be swapped.",
+        "  Try: compare the thread's index with the length before the access. If you do, make"
+        " sure that it is this index: rows and columns may be swapped.",
     ]
 
     def test_what_follows_from_a_failed_kernel_is_one_line(self):

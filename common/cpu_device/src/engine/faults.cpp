@@ -284,7 +284,7 @@ std::string describe_stuck_block(worker& w) {
         "that get there, or move the call out of the condition.";
   else
     text +=
-        "\n  Every thread of a block must reach every barrier; here some never will. "
+        "\n  Every thread of a block must reach every barrier; here some never do. "
         "Try: move the barrier out of the if or the loop, and put the condition around the work "
         "only.";
   return text;
@@ -379,8 +379,8 @@ std::string describe_fault(worker& w, cudaError_t& error) {
               " for it, by an event (cudaStreamWaitEvent).";
     else if (address >= end)
       text += past_the_end_of(static_cast<std::size_t>(address - end)) + describe(*near) +
-              ".\n  Try: compare the thread's index with the length before the access. If that "
-              "is there, look whether it compares this index: rows and columns may be swapped.";
+              ".\n  Try: compare the thread's index with the length before the access. If you do, "
+              "make sure that it is this index: rows and columns may be swapped.";
     else
       text += std::to_string(near->begin - address) + " bytes before the begin of " +
               describe(*near) + ".\n  Try: look for an index that becomes negative.";

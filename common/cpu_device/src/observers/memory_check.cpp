@@ -88,8 +88,8 @@ void describe_elements(worker& w, std::ptrdiff_t offset, std::size_t size, std::
                       " each) are numbered from 0 to " + std::to_string(bytes / size - 1) + ". ";
   w.problem.text += offset < 0 ? "Try: look for an index that becomes negative."
                                : "Try: compare the index with the number of elements before the "
-                                 "access, as in if (i < n). If that is there, look whether it "
-                                 "compares this index: rows and columns may be swapped.";
+                                 "access, as in if (i < n). If you do, make sure that it is this "
+                                 "index: rows and columns may be swapped.";
 }
 
 namespace {
