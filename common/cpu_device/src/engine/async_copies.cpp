@@ -86,6 +86,7 @@ void start_async_copy(const async_copy& copy, look_at look) {
     });
   if (listening(event_kind::async_copy)) [[unlikely]]
     publish_copy(copy, &observer::async_copy_started);
+  const engine_work work(*progress.self);  // what is allocated here is not the kernel's
   copies_of_thread& mine = my_copies();
   mine.waiting.push_back({copy, mine.committed});
 }
