@@ -10,6 +10,7 @@
 #include <limits>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "fault_tests.hpp"
@@ -136,6 +137,15 @@ TEST(Solve, KnowsAnswersThatAreWholeNumbers) {
   //       8    x2     24
   const array up = {2, kNaN, kNaN, 3, 4, kNaN, 5, 6, 8}, right = {23, 26, 24};
   EXPECT_EQ(solve(step::upper, {3, up, 3, right, 1}).x, (array{1, 2, 3}));
+  // 1     x0  =  3        4  5  x0  =  7
+  // 5  4  x1     7           1  x1     3
+  for (const auto& [version, ones] : {std::pair{step::lower, array{1, 5, kNaN, 4}},
+                                      std::pair{step::upper, array{4, kNaN, 5, 1}}}) {
+    const bool down = version == step::lower;
+    const array of_ones = down ? array{3, 7} : array{7, 3};
+    EXPECT_EQ(solve(version, {2, ones, 2, of_ones, 1}).x, (down ? array{3, -2} : array{-2, 3}))
+        << "a 1 on the diagonal, but not everywhere";
+  }
 }
 
 TEST(Solve, ChangesNothingWithoutRows) {
@@ -300,6 +310,15 @@ TEST_F(Failure, ZeroOnTheDiagonalThatIsTrusted) {
   EXPECT_FALSE(std::isfinite(x[2])) << x[2];
   EXPECT_FALSE(std::isfinite(x[5])) << x[5];
   EXPECT_FALSE(check(x, step::lower, system_).ok);
+}
+
+TEST_F(Failure, OnlyTheDiagonalIsTrusted) {
+  const solve_options trusting = {.trust_diagonal = true};
+  const array a = text_.a, b = text_.b;
+  const std::span<const double> short_a = std::span(a).first(35), short_b = std::span(b).first(5);
+  EXPECT_NE(refusal({6, short_a, 6, b, 1}, trusting).find("36"), std::string::npos);
+  EXPECT_NE(refusal({6, a, 6, short_b, 1}, trusting).find("b has 5"), std::string::npos);
+  EXPECT_NE(refusal({6, a, 6, b, -1}, trusting).find("-1"), std::string::npos);
 }
 
 TEST_F(Failure, IsOverWhenItIsOver) {
