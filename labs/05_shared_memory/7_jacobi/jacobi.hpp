@@ -26,14 +26,15 @@ struct result {
 ///
 ///     0.25 * (((up + left) + right) + down)
 ///
-/// in floats, and in this order: so the result has one right value, to the last bit. No sweeps give
-/// the matrix back. No thread reads the four corners.
+/// in floats, and in this order: so the result has one right value, to the last bit, and a zero has
+/// its sign. No sweeps give the matrix back. The four corners are nobody's neighbours: what they
+/// hold, NaN for example, changes no other cell.
 ///
 /// Throws lab::invalid_input when side is 0 or above kMaxSide, or the matrix has another number of
 /// elements; lab::cuda_error when CUDA reports an error. Neither leaves device memory behind.
 ///
-/// Requires: a kernel with a thread for each cell of the interior, and the matrix in shared memory
-/// for all sweeps.
+/// Requires: a kernel with a thread for each cell of the interior, and the matrix, border included,
+/// in shared memory for all sweeps.
 ///
 /// From: the course on parallel programming with C++ of Ulm University, CUDA part (there side is 16
 /// or 22).
