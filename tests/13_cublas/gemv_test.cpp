@@ -51,6 +51,18 @@ std::size_t y_length(step version, std::size_t rows, std::size_t cols) {
 
 // --- who does the work ---------------------------------------------------------------------------
 
+/// What cuBLAS was asked to calculate: all calls but those that prepare, and copy.
+std::string calculated(const lab::testing::work& done) {
+  std::string names;
+  for (const auto& [name, times] : done.calls) {
+    bool prepares = !name.starts_with("cublas");
+    for (const char* prefix : {"Create", "Destroy", "Set", "Get", "Logger"})
+      prepares = prepares || name.starts_with(std::string("cublas") + prefix);
+    if (!prepares) names += std::to_string(times) + " " + name + " ";
+  }
+  return names;
+}
+
 REQUIRED_WORK(OneCallOfCublas) {
   const vector a = whole_numbers(40 * 70, 1, 1, 14);
   for (const auto& [version, name] : kSteps) {
@@ -71,12 +83,31 @@ REQUIRED_WORK(OneCallOfCublas) {
         << name;
     if (done.values && !*done.values) continue;  // that has been said
     EXPECT_TRUE(done.kernels.empty()) << name;
-    const auto calls = done.calls.find("cublasSgemv");
-    EXPECT_TRUE(calls != done.calls.end() && calls->second == 1) << name << ": one call";
-    EXPECT_TRUE(at_other_sizes([&](std::size_t n) { return is_right(n, n + 1); },
-                               by_library({"cublasSgemv"})))
-        << name;
+    EXPECT_EQ(calculated(done), "1 cublasSgemv ") << name << ": one call, and no other";
+    for (const std::size_t more : {0, 1})
+      EXPECT_TRUE(at_other_sizes([&](std::size_t n) { return is_right(n, n + more); },
+                                 by_library({"cublasSgemv"})))
+          << name;
   }
+}
+
+REQUIRED_WORK(OneCallForManyRowsAndForNothingOfTheProduct) {
+  // More rows than a grid has blocks along two of its dimensions, then as many columns; and alpha
+  // = 0, which is a number like others.
+  for (const auto& [version, name] : kSteps)
+    for (const auto& [rows, cols, alpha] :
+         {std::tuple<std::size_t, std::size_t, float>{70'001, 1, 2}, {1, 70'001, 2}, {5, 7, 0}}) {
+      const vector a = whole_numbers(rows * cols, 1, 1, 3);
+      const vector x = whole_numbers(x_length(version, rows, cols), 2, 1, 3);
+      const vector y = whole_numbers(y_length(version, rows, cols), 3, 1, 9);
+      const row_major m{a, rows, cols, cols};
+      const auto done = work_of([&, version = version, alpha = alpha] {
+        return matches(lab::compare_exact(multiply(version, alpha, m, x, 3, y).y,
+                                          reference(version, alpha, m, x, 3, y).value));
+      });
+      EXPECT_TRUE(as_required(done, by_library({"cublasSgemv"}))) << name;
+      EXPECT_EQ(calculated(done), "1 cublasSgemv ") << name << ": " << rows << " x " << cols;
+    }
 }
 
 // --- every step, at every shape ------------------------------------------------------------------
@@ -192,7 +223,9 @@ TEST_P(EachStep, ScalesYWhereThereIsNothingToMultiply) {
   for (const float beta : {2.0F, -2.0F})
     EXPECT_EQ(multiply(version(), 5, m, {}, beta, vector{1, 2, 3}).y,
               (vector{beta, 2 * beta, 3 * beta}));
-  EXPECT_EQ(multiply(version(), 5, m, {}, 0, vector{kNaN, 2, 3}).y, (vector{0, 0, 0}));
+  for (const float zero : {0.0F, -0.0F})
+    EXPECT_EQ(multiply(version(), 5, m, {}, zero, vector{kNaN, 2, 3}).y, (vector{0, 0, 0}));
+  EXPECT_EQ(multiply(version(), 0, m, {}, 2, vector{1, 2, 3}).y, (vector{2, 4, 6}));
 }
 
 TEST_P(EachStep, HasAnEmptyResultWhereYIsEmpty) {
@@ -200,6 +233,7 @@ TEST_P(EachStep, HasAnEmptyResultWhereYIsEmpty) {
   const row_major m{{}, normal ? 0 : std::size_t{3}, normal ? std::size_t{3} : 0, 3};
   EXPECT_TRUE(multiply(version(), 5, m, vector{1, 2, 3}, 2, {}).y.empty());
   EXPECT_TRUE(multiply(version(), 5, {{}, 0, 0, 0}, {}, 2, {}).y.empty());
+  EXPECT_THROW(multiply(version(), 5, m, vector{1, 2}, 2, {}), lab::invalid_input);
 }
 
 TEST_P(EachStep, ForgetsThePreviousCall) {
@@ -239,6 +273,10 @@ TEST_P(EachStep, RefusesDataThatIsTooShort) {
   EXPECT_THROW(multiply(version(), 1, {five, 2, 3, 3}, x, 0, y), lab::invalid_input);
   EXPECT_NO_THROW(multiply(version(), 1, {nine, 2, 3, 6}, x, 0, y));  // the last row ends there
   EXPECT_THROW(multiply(version(), 1, {nine, 2, 3, 7}, x, 0, y), lab::invalid_input);
+  const vector one(1, 1.0F), many(65'537, 1.0F);  // 2^32 + 1 elements are needed: 1, in 32 bits
+  EXPECT_THROW(multiply(version(), 1, {nine, 65'537, 1, 65'536}, normal ? one : many, 0,
+                        normal ? many : one),
+               lab::invalid_input);
 }
 
 TEST_P(EachStep, RefusesMoreThanAnIntCanCount) {
