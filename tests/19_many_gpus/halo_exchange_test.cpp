@@ -177,6 +177,47 @@ REQUIRED_WORK(RowsAtTheBordersTravelAndEachDeviceComputesItsOwn) {
     })) << name;
 }
 
+REQUIRED_WORK(AsManyDevicesAsHaveRows) {
+  // A row for each of them, and one more; then also one device too many.
+  const int devices = std::min(lab::device_count(), 4);
+  for (const auto& [version, name] : kSteps)
+    for (const int rows : {devices - 1, devices, devices + 1}) {
+      if (rows < 1) continue;
+      const auto busy = static_cast<std::size_t>(std::min(devices, rows));
+      const auto done = work_of([&, version = version] {
+        return is_right(version, devices, random_scene(70, rows, 2), 2);
+      });
+      EXPECT_TRUE(as_required(done, {.threads = 70, .kernels = 2 * busy, .devices = busy}))
+          << name << ": a plate of " << rows << " rows";
+    }
+}
+
+REQUIRED_WORK(AStreamForTheInnerRowsOfASingleDevice) {
+  const scene s = random_scene(70, 41, 1);
+  EXPECT_TRUE(as_required(work_of([&] { return is_right(step::overlapped, 1, s, 3); }),
+                          {.threads = 500, .blocks = 2, .kernels = 6, .streams = 2}))
+      << "overlapped";
+}
+
+REQUIRED_WORK(AnExchangeForEveryDepthTimeSteps) {
+  const auto devices = static_cast<std::size_t>(std::min(lab::device_count(), 2));
+  const scene s = random_scene(5, 2 * kMostRows, 3);
+  struct rounds {
+    int steps, depth;
+    std::size_t exchanges;
+  };
+  for (const auto& [steps, depth, exchanges] :
+       {rounds{5, 2, 3}, {20, 20, 1}, {5, 30, 1}, {kMostRows + 1, kMostRows, 2}}) {
+    const auto done = work_of([&, steps = steps, depth = depth] {
+      return is_right(step::wide_halo, static_cast<int>(devices), s, steps, depth);
+    });
+    EXPECT_TRUE(as_required(done, {.kernels = devices, .devices = devices})) << "wide_halo";
+    if (devices < 2 || (done.values && !*done.values)) continue;
+    EXPECT_EQ(done.calls.at("cudaMemcpyPeerAsync"), 2 * exchanges)
+        << "wide_halo: " << steps << " time steps with a halo of " << depth << " rows";
+  }
+}
+
 #ifdef __CPU_DEVICE__
 
 REQUIRED_WORK(RowsTravelBeforeTheInnerRowsAreComputed) {
@@ -283,6 +324,8 @@ TEST_P(EachStep, RefusesWhatCannotBeSimulated) {
     simulate(version(), devices, width, height, initial, heaters, steps, depth);
   };
   using lab::invalid_input;
+  EXPECT_THROW(run(0, 2, 3, six, six, 0, 1), invalid_input) << "no time steps, no devices either";
+  EXPECT_THROW(run(1, 2, 3, five, six, 0, 1), invalid_input) << "no time steps";
   EXPECT_THROW(run(0, 2, 3, six, six, 1, 1), invalid_input);
   EXPECT_THROW(run(-1, 2, 3, six, six, 1, 1), invalid_input);
   EXPECT_THROW(run(lab::device_count() + 1, 2, 3, six, six, 1, 1), invalid_input);
