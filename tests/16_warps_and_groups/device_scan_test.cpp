@@ -68,9 +68,15 @@ constexpr std::size_t per_thread(step version) { return version == step::vectori
 
 REQUIRED_WORK(BlocksThatTellEachOtherTheirSums) {
   for (const auto& [version, name] : kSteps)
-    EXPECT_TRUE(at_other_sizes([version = version](std::size_t n) {
-      return is_scanned(version, kind::inclusive, random_words(n, 1), 256);
-    })) << name;
+    EXPECT_TRUE(at_other_sizes(
+        [version = version](std::size_t n) {
+          return is_scanned(version, kind::inclusive, random_words(n, 1), 256);
+        },
+        {.threads = 1,
+         .kernels = version == step::three_launches ? 3U : 1U,
+         .fetched = 1,
+         .writes = 1}))
+        << name;
   // 20 tiles, the last one not full.
   constexpr unsigned kThreads = 256, kTiles = 20;
   for (const auto& [version, name] : kSteps)
@@ -129,6 +135,23 @@ REQUIRED_WORK(BlocksThatTellEachOtherTheirSums) {
             << name << ": more than a warp of each block looks back";
       }
     }
+}
+
+REQUIRED_WORK(SumsOfZeroArePublishedToo) {
+  // Tiles of zeros after the first one: who says nothing of them lets all later blocks wait.
+  constexpr unsigned kThreads = 64, kTiles = 20;
+  for (const auto& [version, name] : kSteps) {
+    if (version == step::three_launches) continue;
+    vector values(kTiles * kThreads * per_thread(version));
+    values[3] = 7;
+    const auto done = work_of(
+        [&, version = version] { return is_scanned(version, kind::inclusive, values, kThreads); });
+    EXPECT_TRUE(as_required(done, {.threads = kTiles * kThreads, .blocks = kTiles})) << name;
+    if (!done.watched || done.kernels.empty()) continue;
+    const auto& k = done.kernels[0];
+    EXPECT_GE(k.writes - k.plain_writes, 8 * (2 * kTiles - 1) + sizeof(unsigned) * kTiles)
+        << name << ": each block but the first publishes the sum of its tile, also if it is 0";
+  }
 }
 
 // --- every step, every block and length ----------------------------------------------------------
@@ -219,15 +242,15 @@ TEST_P(EachStep, WaitsForABlockThatComesLate) {
 }
 
 TEST(ManyTiles, HaveMoreTotalsThanOneBlockScansAtOnce) {
-  // More than a block has threads; one and two tiles of totals and one total more, when the blocks
-  // are the largest.
+  // More than a block has threads; one tile of totals, and four, and one total more, when the
+  // blocks are the largest.
   const auto are_scanned = [](std::size_t tiles) {
     return is_scanned(step::three_launches, kind::exclusive,
                       random_words(tiles * 32 * per_thread(step::three_launches) - 3, tiles), 32);
   };
   EXPECT_TRUE(are_scanned(1025));
   expect_at_full_size([&] { return are_scanned(16'385); });
-  expect_at_full_size([&] { return are_scanned(32'769); });
+  expect_at_full_size([&] { return are_scanned(kManyBlocks); });
 }
 
 TEST(ManyTiles, HaveNumbersOfMoreThan16Bits) {
