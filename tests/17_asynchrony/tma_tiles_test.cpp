@@ -137,11 +137,19 @@ REQUIRED_WORK(AsManyBlocksAsTheDeviceRunsAtTheSameTimeUnlessANumberIsAskedFor) {
     EXPECT_LE(kernel.all_threads(), std::uint64_t{processors} * threads)
         << "two_stages: more blocks than the device can run at the same time";
     EXPECT_GE(kernel.blocks, processors) << "two_stages: a multiprocessor has no block";
+    EXPECT_GE(4 * kernel.all_threads(), std::uint64_t{processors} * threads)
+        << "two_stages: a multiprocessor has room for many more blocks than it has";
   }
-  const size few{40, 40};
-  const auto many = work_of([&] { return is_right(step::two_stages, few, 100, 12); });
-  for (const auto& kernel : many.kernels)
-    EXPECT_LE(kernel.blocks, few.tiles()) << "two_stages: a block has no tile";
+  const size few{70, 40};
+  for (const unsigned blocks : {1U, 2U, 5U, 6U, 100U, 65'537U, kMostBlocks}) {
+    const auto asked_for = work_of([&] { return is_right(step::two_stages, few, blocks, 12); });
+    for (const auto& kernel : asked_for.kernels) {
+      if (kernel.tensor_copies == 0) continue;
+      EXPECT_EQ(kernel.blocks, std::min<std::size_t>(blocks, few.tiles()))
+          << "two_stages: so many blocks as were asked for (" << blocks
+          << "), and none without a tile";
+    }
+  }
 }
 
 // --- every step, every size ----------------------------------------------------------------------
