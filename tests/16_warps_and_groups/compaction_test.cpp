@@ -87,6 +87,12 @@ REQUIRED_WORK(WarpsThatFindOutByVotesWhereTheirElementsGo) {
       atomics += k.atomics;
       writes += k.writes;
     }
+    for (const auto& copy : done.copies) {
+      if (copy.kind != cudaMemcpyHostToDevice) continue;
+      EXPECT_EQ(copy.kernels, 0U)
+          << name << ": the host sends something between the kernels; sums over warps are made on "
+          << "the device";
+    }
     // Counts, offsets or masks may take a quarter of the elements' bytes; the others take more.
     EXPECT_LE(writes, written * sizeof(std::int32_t) + bytes_of(values) / 4)
         << name << ": it writes more than the elements of its result";
