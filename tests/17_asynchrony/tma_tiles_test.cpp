@@ -92,9 +92,19 @@ REQUIRED_WORK(TilesThatTheCopyEngineBrings) {
     if (version == step::tensor_copy || version == step::two_stages) expected.tensor_bytes = bytes;
     const auto done = work_of([&, version = version] { return is_right(version, s, 4, 1); });
     EXPECT_TRUE(as_required(done, expected)) << name;
-    EXPECT_TRUE(at_other_sizes([version = version](std::size_t n) {
-      return is_right(version, {n, n + 1}, 1, 1);
-    })) << name;
+    // A single tile, and a single value, are copied by the same means.
+    for (const std::size_t more : {0, 1})
+      EXPECT_TRUE(at_other_sizes(
+          [&, version = version](std::size_t n) {
+            return is_right(version, {n, n + more}, 1, 1);
+          },
+          {.threads = 1,
+           .fetched = 1,
+           .bulk_bytes = std::min<std::size_t>(expected.bulk_bytes, 4),
+           .tensor_bytes = std::min<std::size_t>(expected.tensor_bytes, 4),
+           .writes = 1,
+           .shared_memory = true}))
+          << name;
     if (expected.tensor_bytes == 0 || (done.values && !*done.values)) continue;
     std::uint64_t copies = 0;
     for (const auto& kernel : done.kernels) copies += kernel.tensor_copies;
@@ -104,7 +114,7 @@ REQUIRED_WORK(TilesThatTheCopyEngineBrings) {
 
 REQUIRED_WORK(TheNextTileIsUnderWayWhileThisOneIsUsed) {
   const size s{150, 70};
-  for (const unsigned blocks : {2U, 3U, 7U}) {
+  for (const unsigned blocks : {2U, 3U, 7U, 8U, 14U}) {  // of 15 tiles
     lab::testing::required expected = tiles_for(s);
     // All tiles of a block but its last one: each value needs 17 others, some of which a thread may
     // have already.
