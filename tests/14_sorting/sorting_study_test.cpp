@@ -5,13 +5,19 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <exception>
 #include <iterator>
 #include <limits>
+#include <map>
+#include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "fault_tests.hpp"
+#include "full_size.hpp"
 #include "lab/errors.hpp"
 #include "lab_testing.hpp"
 #include "reference.hpp"
@@ -30,6 +36,7 @@ using lab::sorting_study::row;
 using lab::sorting_study::study;
 using lab::sorting_study::wrong_order;
 using lab::testing::at_other_sizes;
+using lab::testing::expect_at_full_size;
 using lab::testing::expect_failures_reported;
 using lab::testing::matches;
 using lab::testing::work_of;
@@ -61,6 +68,100 @@ REQUIRED_WORK(EveryMethodByItsOwnMeans) {
         },
         {.threads = 1, .writes = 1}));
   }
+}
+
+/// A study of one problem by one method.
+auto studied(method algorithm, const problem& workload, unsigned samples) {
+  return [=, problems = std::vector{workload}] {
+    const std::vector<method> one = {algorithm};
+    return matches(check(study(problems, one, samples), problems, one, samples));
+  };
+}
+
+REQUIRED_WORK(EverySampleSortsWhatTheCheckHasSorted) {
+  // One sample more is the same work once more, and it is what the check has been, too.
+  for (const method algorithm : {method::bitonic, method::odd_even}) {
+    std::vector<std::map<std::string, std::uint64_t>> requests;  // of 1, 2, … samples
+    std::vector<std::size_t> launches;
+    for (const unsigned samples : {1U, 2U, 3U, 4U}) {
+      const auto done = work_of(studied(algorithm, make_problem({1, 2048}, 1), samples));
+      ASSERT_TRUE(as_required(done, {.kernels = 2}));
+      launches.push_back(done.kernels.size());
+      requests.emplace_back();
+      for (const auto& [kind, cost] : done.costs) requests.back()[kind] = cost.requests;
+    }
+    const std::size_t of_one = launches[1] - launches[0];
+    EXPECT_GE(launches[0], 2 * of_one) << "the sort that is checked is no sample";
+    for (const std::size_t i : {1U, 2U}) {
+      EXPECT_EQ(launches[i + 1] - launches[i], of_one) << "not every sample sorts";
+      for (const auto& [kind, count] : requests[0])
+        EXPECT_EQ(requests[i + 1][kind] - requests[i][kind], requests[1][kind] - count)
+            << kind << ": not every sample begins with the unsorted input";
+    }
+  }
+}
+
+REQUIRED_WORK(TwoNetworksThatDiffer) {
+  // bitonic has more comparators. On a device that is watched, one network for both shows.
+  const auto accesses_of = [](method algorithm) {
+    const auto done = work_of(studied(algorithm, make_problem({1, 512}, 1), 1));
+    EXPECT_TRUE(as_required(done, {.kernels = 2, .shared_memory = true}));
+    std::uint64_t all = 0;
+    for (const auto& kernel : done.kernels) all += kernel.shared;
+    return done.watched ? std::optional(all) : std::nullopt;
+  };
+  const auto bitonic = accesses_of(method::bitonic), odd_even = accesses_of(method::odd_even);
+  EXPECT_TRUE(!bitonic || *bitonic != *odd_even) << "both methods are one network";
+}
+
+REQUIRED_WORK(RadixByThrustOnTheDevice) {
+  constexpr unsigned kSamples = 3;
+  for (const batch arrays : {batch{1, 64}, batch{4, 16}, batch{3, 2048}}) {
+    const problem workload = make_problem(arrays, 1);
+    const std::size_t bytes = 2 * workload.input.keys.size() * sizeof(std::uint32_t);
+    const auto done = work_of(studied(method::radix, workload, kSamples));
+    EXPECT_TRUE(as_required(done, {.threads = 0, .kernels = 0, .sent = bytes, .fetched = bytes}));
+    EXPECT_LT(done.bytes_copied(cudaMemcpyHostToDevice), 2 * (1 + kSamples) * bytes)
+        << "radix: what is sorted has been sent twice for each sort: it was sorted on the host";
+    for (const auto& kernel : done.kernels)
+      EXPECT_EQ(kernel.shared, 0U) << "radix: " << kernel.name << " has tiles to sort, not Thrust";
+  }
+}
+
+REQUIRED_WORK(NothingIsTimedButTheSort) {
+  for (const method algorithm : {method::bitonic, method::odd_even}) {
+    const auto done = work_of(studied(algorithm, make_problem({2, 32}, 1), 2));
+    ASSERT_TRUE(as_required(done, {.kernels = 2}));
+    // Calls from one event to the next: where there is a launch, there is a sort and no copy.
+    bool launched = false, copied = false;
+    for (const std::string& call : done.sequence) {
+      if (call == "cudaEventRecord") launched = copied = false;
+      launched = launched || call == "cudaLaunchKernel";
+      copied = copied || call.starts_with("cudaMemcpy");
+      if (call == "cudaEventRecord") continue;
+      EXPECT_FALSE(launched && copied) << call << " is timed with the sort";
+      if (launched && copied) break;
+    }
+  }
+}
+
+REQUIRED_WORK(WhatIsWrongIsNeitherTimedNorSortedAgain) {
+  problem wrong = make_problem({2, 32}, 1), late = wrong;
+  late.sorted_keys.pop_back();
+  const auto launches_of = [](const std::vector<problem>& problems, unsigned samples) {
+    return lab::testing::work_without_values([&] {
+             try {
+               study(problems, std::vector{method::bitonic}, samples);
+             } catch (const std::exception&) {
+             }
+           })
+        .kernels.size();
+  };
+  const std::size_t of_two = launches_of({wrong}, 1);
+  wrong.sorted_keys[5] ^= 1;
+  EXPECT_LE(2 * launches_of({wrong}, 20), of_two) << "it is checked before it is timed";
+  EXPECT_EQ(launches_of({make_problem({2, 32}, 1), late}, 1), 0U)
+      << "where a problem is refused, nothing is measured";
 }
 
 // --- rows ----------------------------------------------------------------------------------------
@@ -123,6 +224,18 @@ TEST(Study, SortsTheLargestKeysOfABatch) {
   EXPECT_EQ(study(std::vector{workload}, kAll, 1).size(), kAll.size());
 }
 
+TEST(Study, TellsManyArraysApart) {
+  // More than 65,536: their numbers need more than 16 bits. The smallest ones come last.
+  problem workload = make_problem({65'540, 2}, 8);
+  for (std::size_t i = 0; i < workload.input.keys.size(); ++i)
+    workload.input.keys[i] = static_cast<std::uint32_t>(workload.input.keys.size() - i);
+  workload.sorted_keys = workload.input.keys;
+  for (std::size_t i = 0; i < workload.sorted_keys.size(); i += 2)
+    std::swap(workload.sorted_keys[i], workload.sorted_keys[i + 1]);
+  expect_at_full_size(
+      [&] { return study(std::vector{workload}, std::vector{method::radix}, 1).size() == 1; });
+}
+
 // --- no row without verification -----------------------------------------------------------------
 
 TEST(Study, RefusesATimeForASortThatIsNotTheExpectedOne) {
@@ -156,6 +269,11 @@ TEST(Study, RefusesWhatItCannotMeasure) {
   refuses({{3, 8}, right.input, right.sorted_keys});
   refuses({{2, 8}, {right.input.keys, {}}, right.sorted_keys});
   refuses({{2, 8}, right.input, {}});
+  problem longer = right;
+  longer.sorted_keys.push_back(0xFFFF'FFFFU);
+  refuses(longer);
+  EXPECT_THROW(study(std::vector{longer}, {}, 1), lab::invalid_input) << "without methods, too";
+  EXPECT_THROW(study(std::vector{right}, {}, 0), lab::invalid_input) << "without methods, too";
   problem wrong = right;
   wrong.input.values.pop_back();
   refuses(wrong);

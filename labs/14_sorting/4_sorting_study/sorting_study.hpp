@@ -62,7 +62,7 @@ class wrong_order : public std::runtime_error {
 /// reports an error, std::bad_alloc when Thrust finds no memory. None leaves device memory behind.
 ///
 /// Requires: for the methods bitonic and odd_even kernels of yours, with tiles in shared memory;
-/// for radix Thrust; each sample sorts again.
+/// for radix Thrust, in device memory, at every length; each sample sorts again.
 ///
 /// From: the UVT report on data parallelism, which gives times of three sorts over the length of
 /// the arrays.
