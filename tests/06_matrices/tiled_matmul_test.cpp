@@ -186,6 +186,10 @@ TEST_P(EachStep, LeavesTheOtherRowsAloneWhenOneHoldsInfinities) {
   lab::testing::expect_infinities_to_stay_in_their_row(by(version()));
 }
 
+TEST_P(EachStep, MultipliesZerosByInfinitiesAndByNaN) {
+  lab::testing::expect_zeros_to_be_multiplied(by(version()));
+}
+
 TEST_P(EachStep, MakesAnEmptyProduct) { lab::testing::expect_empty_products(by(version())); }
 
 TEST_P(EachStep, AddsNothingWhereKIsZero) {

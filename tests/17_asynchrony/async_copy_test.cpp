@@ -198,6 +198,10 @@ TEST_P(EachStep, LeavesTheOtherRowsAloneWhenOneHoldsInfinities) {
   lab::testing::expect_infinities_to_stay_in_their_row(by(version()));
 }
 
+TEST_P(EachStep, MultipliesZerosByInfinitiesAndByNaN) {
+  lab::testing::expect_zeros_to_be_multiplied(by(version()));
+}
+
 TEST_P(EachStep, PassesNaNOnWhereItMeetsZeros) {
   std::vector<float> a(40 * 50, 1.0F);
   a[7 * 50 + 3] = std::numeric_limits<float>::quiet_NaN();

@@ -75,13 +75,34 @@ void expect_infinities_to_stay_in_their_row(Multiply multiply) {
   }
 }
 
-/// Whether all elements of C come from that source: of a whole tile, and where tiles stick out to
-/// the right, below, and along k, so that border elements are not added by plain loops.
+/// Zeros in all of A, or of B, and one infinity, or NaN, in the other one: what it is multiplied by
+/// is no number. So no tile may be left out because it is full of zeros.
+template <class Multiply>
+void expect_zeros_to_be_multiplied(Multiply multiply) {
+  constexpr std::size_t m = 33, n = 35, k = 48;
+  for (const float special :
+       {std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()})
+    for (const bool in_b : {true, false}) {
+      std::vector<float> a(m * k, in_b ? 0.0F : 1.0F), b(k * n, in_b ? 1.0F : 0.0F);
+      (in_b ? b[20 * n + 3] : a[5 * k + 20]) = special;
+      const auto c = multiply(a, b, m, n, k);
+      ASSERT_EQ(c.size(), m * n);
+      for (std::size_t i = 0; i < c.size(); ++i) {
+        const bool touched = in_b ? i % n == 3 : i / n == 5;
+        EXPECT_TRUE(touched ? std::isnan(c[i]) : c[i] == 0)
+            << "0 times " << special << ": element " << i << " is " << c[i];
+      }
+    }
+}
+
+/// Whether all elements of C come from that source: of a whole tile, where tiles stick out to the
+/// right, below, and along k, so that border elements are not added by plain loops, and of a single
+/// product.
 template <class Multiply>
 ::testing::AssertionResult all_elements_need(source which, Multiply multiply) {
   struct {
     std::size_t m, n, k;
-  } constexpr kShapes[] = {{128, 128, 64}, {129, 131, 65}, {77, 83, 37}, {3, 5, 2}};
+  } constexpr kShapes[] = {{128, 128, 64}, {129, 131, 65}, {77, 83, 37}, {3, 5, 2}, {1, 1, 1}};
   for (const auto& [m, n, k] : kShapes) {
     const factors given(m, n, k, 5);
     const auto result = all_need(which, [&, m = m, n = n, k = k] {
