@@ -46,8 +46,8 @@ struct result {
 /// lab::cublas_error when cuBLAS reports a failure; lab::cuda_error when CUDA does. Neither device
 /// memory nor a handle is left behind.
 ///
-/// Requires: one call of cublasSgemv on device memory wherever x and y have elements, whatever alpha
-/// is; nothing is transposed before it, and no other function of cuBLAS calculates.
+/// Requires: one call of cublasSgemv on device memory wherever x and y have elements, whatever
+/// alpha is; nothing is transposed before it, and no other function of cuBLAS calculates.
 ///
 /// From: the Kazan course on CUDA programming technology, chapter 9, example 2 (y = alpha A x);
 /// the transposed product, beta and pitches are ours.
