@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <set>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -112,6 +113,26 @@ REQUIRED_WORK(AsManyLaunchesAsAreClaimed) {
         EXPECT_EQ(k.threads_per_block, 512U) << name;
       }
   }
+}
+
+REQUIRED_WORK(KernelsThatSortInBothDirections) {
+  // Bytes that are the same for both directions have been turned round by the host.
+  const key_values input = make_key_values(16384, 13);
+  for (const auto& [version, name] : kSteps)
+    for (const std::size_t length : {std::size_t{64}, std::size_t{8192}}) {
+      std::vector<std::multiset<std::uint64_t>> came_back;
+      for (const direction order : kDirections) {
+        const lab::testing::work done = work_of([&, version = version] {
+          return sorts(version, input, {16384 / length, length}, order);
+        });
+        EXPECT_TRUE(as_required(done, {.threads = 512, .blocks = 4})) << name;
+        came_back.push_back(done.came_back());
+      }
+      if (came_back[0].empty()) continue;  // the arrays are where both sides reach them
+      EXPECT_NE(came_back[0], came_back[1])
+          << name << ": in both directions the same comes back from the device, for arrays of "
+          << length;
+    }
 }
 
 // --- every step, every length, both directions ---------------------------------------------------

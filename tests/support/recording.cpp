@@ -167,6 +167,18 @@ class overlap {
   std::unordered_map<std::uintptr_t, clock> words_;
 };
 
+/// FNV-1a, of eight bytes at a time.
+std::uint64_t hash_of(const void* from, std::size_t bytes) {
+  std::uint64_t hash = 0xCBF29CE484222325 ^ bytes;
+  for (std::size_t i = 0; i < bytes; i += 8) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, static_cast<const char*>(from) + i, std::min<std::size_t>(8, bytes - i));
+    hash = (hash ^ word) * 0x100000001B3;
+    hash ^= hash >> 32;
+  }
+  return hash == 0 ? 1 : hash;
+}
+
 /// Ranges of memory that do not overlap.
 class ranges {
  public:
@@ -372,10 +384,12 @@ struct recording::recorder final : cpu_device::observer {
       (void)cudaPointerGetAttributes(&of_host, to_device ? e.from : e.to);
       asks = false;
     }
+    const bool comes_back = e.kind == cudaMemcpyDeviceToHost && e.from != nullptr;
+    const std::uint64_t content = comes_back ? hash_of(e.from, e.bytes) : 0;
     const std::lock_guard lock(mutex);
     if (e.from != nullptr)
-      done.copies.push_back(
-          {e.bytes, e.kind, e.stream, done.kernels.size(), of_host.type == cudaMemoryTypeHost});
+      done.copies.push_back({e.bytes, e.kind, e.stream, done.kernels.size(),
+                             of_host.type == cudaMemoryTypeHost, content});
     if (e.kind == cudaMemcpyDeviceToHost && !done.sequence.empty() &&
         done.sequence.back() == "cudaMemcpy")
       done.sequence.back() += " to the host";

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -56,8 +57,9 @@ struct recorded_work {
     std::size_t bytes = 0;
     int kind = 0;  ///< a cudaMemcpyKind: the direction that it really has
     const void* stream = nullptr;
-    std::size_t kernels = 0;  ///< of `kernels`, how many had begun before it
-    bool pinned = false;      ///< the host's side of it is pinned memory
+    std::size_t kernels = 0;    ///< of `kernels`, how many had begun before it
+    bool pinned = false;        ///< the host's side of it is pinned memory
+    std::uint64_t content = 0;  ///< to the host: a hash of the bytes, other than 0
   };
   /// Requests to memory as a GPU counts them, of one kind ("global load").
   struct cost {
@@ -93,6 +95,9 @@ struct recorded_work {
   bool watched = false;
 
   std::uint64_t bytes_copied(int kind) const;
+  /// What was copied to the host: the same for two calls if it was the same bytes, whatever the
+  /// order of the copies.
+  std::multiset<std::uint64_t> came_back() const;
   /// Streams that kernels ran in, and devices that they ran on.
   std::size_t streams() const;
   std::size_t devices() const;

@@ -253,6 +253,13 @@ std::uint64_t recorded_work::bytes_copied(int kind) const {
   return bytes;
 }
 
+std::multiset<std::uint64_t> recorded_work::came_back() const {
+  std::multiset<std::uint64_t> all;
+  for (const copy& c : copies)
+    if (c.kind == cudaMemcpyDeviceToHost) all.insert(c.content);
+  return all;
+}
+
 std::size_t recorded_work::streams() const {
   std::set<const void*> all;
   for (const kernel& k : kernels) all.insert(k.stream);

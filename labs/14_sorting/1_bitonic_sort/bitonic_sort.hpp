@@ -34,7 +34,8 @@ struct result {
 /// there are not arrays.count * arrays.length keys, and when there are values, but not as many.
 /// Throws lab::cuda_error when CUDA reports an error. Neither leaves device memory behind.
 ///
-/// Requires: kernels that compare and exchange, first in tiles in shared memory; no library sorts.
+/// Requires: kernels that compare and exchange in the direction that was asked for, first in tiles
+/// in shared memory; no library sorts.
 /// shared_tiles: blocks of 512 threads, a comparator each; registers: one barrier for four stages.
 /// Keys without values move no values.
 ///
