@@ -588,6 +588,18 @@ print(multiply.cudaPeekAtLastError() == failed, runtime.cudaGetErrorName(failed)
         self.assertNotEqual(0, done.returncode)
         self.assertIn("limit.cu:2: error: `std::numeric_limits` exists only", done.stderr)
 
+    def test_constant_variables_have_no_more_bytes_than_there_are(self) -> None:
+        for length, fits in (("16 * 1024", True), ("16 * 1024 + 1", False)):
+            with self.subTest(length):
+                self.write(
+                    "table.cu",
+                    f"constexpr int kLength = {length};\n__constant__ float table[kLength];\n",
+                )
+                done = self.run_in_folder("cpucc", "-c", "table.cu", "-o", "table.o")
+                self.assertEqual(fits, done.returncode == 0, done.stderr)
+                if not fits:
+                    self.assertRegex(done.stderr, "table.cu:2:.* more bytes than the 65536")
+
     def test_fmad_rounds_a_product_and_a_sum_once(self) -> None:
         if os.uname().machine == "x86_64" and " fma " not in Path("/proc/cpuinfo").read_text():
             self.skipTest("this processor has no fused multiply-add")

@@ -886,18 +886,27 @@ std::string known(const std::string& name) {
   return " static const ::cpu_device::device_variable cpu_device_v_" + name + "(" + name + ");";
 }
 
+/// What holds `__constant__` variables to the memory that there is.
+std::string limited(const std::string& sizes) {
+  return " static_assert(" + sizes +
+         " <= 65536, \"the `__constant__` variables of this file have more bytes than the 65536 "
+         "that there are: put the large ones into `__device__` memory\");";
+}
+
 TEST(DeviceVariables, AreMadeKnownWhereTheyAreDefined) {
-  EXPECT_EQ(code("__constant__ float c[4];\n"), "__constant__ float c[4];" + known("c") + "\n");
+  EXPECT_EQ(code("__constant__ float c[4];\n"),
+            "__constant__ float c[4];" + known("c") + limited("sizeof(c)") + "\n");
   EXPECT_EQ(code("__device__ int a = 1, *b;\n"),
             "__device__ int a = 1, *b;" + known("a") + known("b") + "\n");
   EXPECT_EQ(code("namespace n { inline __device__ S s{2}; }\n"),
             "namespace n { inline __device__ S s{2};" + known("s") + " }\n");
-  EXPECT_EQ(code("__constant__ int t[] = {\n  1,\n  2\n};\nint u;\n"),
-            "__constant__ int t[] = {\n  1,\n  2\n};" + known("t") + "\nint u;\n");
+  EXPECT_EQ(
+      code("__constant__ int t[] = {\n  1,\n  2\n};\nint u;\n"),
+      "__constant__ int t[] = {\n  1,\n  2\n};" + known("t") + limited("sizeof(t)") + "\nint u;\n");
   EXPECT_EQ(code("extern \"C\" __device__ int a = 1;\n"),
             "extern \"C\" __device__ int a = 1;" + known("a") + "\n");
   EXPECT_EQ(code("static __constant__ struct { int a; } s;\n"),
-            "static __constant__ struct { int a; } s;" + known("s") + "\n");
+            "static __constant__ struct { int a; } s;" + known("s") + limited("sizeof(s)") + "\n");
   for (const std::string kept : {
            "extern __device__ int a;\n",
            "__managed__ int m;\n",
@@ -912,6 +921,22 @@ TEST(DeviceVariables, AreMadeKnownWhereTheyAreDefined) {
     expect_unchanged(kept);
 }
 
+TEST(DeviceVariables, ThatAreConstantFitTheirMemoryTogether) {
+  EXPECT_EQ(code("__constant__ char a[N], b;\n"), "__constant__ char a[N], b;" + known("a") +
+                                                      known("b") +
+                                                      limited("sizeof(a) + sizeof(b)") + "\n");
+  // Those between other braces are not counted: their names may stand for something else here.
+  EXPECT_EQ(code("__constant__ int a;\nnamespace { __constant__ int b; }\n__constant__ int c;\n"),
+            "__constant__ int a;" + known("a") + limited("sizeof(a)") +
+                "\nnamespace { __constant__ int b;" + known("b") + limited("sizeof(b)") +
+                " }\n__constant__ int c;" + known("c") + limited("sizeof(a) + sizeof(c)") + "\n");
+  // Nor are those that may not be there.
+  EXPECT_EQ(code("#ifdef A\n__constant__ int a;\n#endif\n__constant__ int c;\n"),
+            "#ifdef A\n__constant__ int a;" + known("a") + limited("sizeof(a)") +
+                "\n#endif\n__constant__ int c;" + known("c") + limited("sizeof(c)") + "\n");
+  EXPECT_EQ(code("extern __constant__ int a;\n"), "extern __constant__ int a;\n");
+}
+
 // ---- Whole programs ----
 
 TEST(WholeProgram, MakesDeviceVariablesThoseOfTheirFile) {
@@ -919,20 +944,21 @@ TEST(WholeProgram, MakesDeviceVariablesThoseOfTheirFile) {
     return rewriter::rewrite(source, "k.cu", true).text.substr(kMarker.size());
   };
   EXPECT_EQ(whole("__constant__ float c[4];\n"),
-            "__constant__ static float c[4];" + known("c") + "\n");
+            "__constant__ static float c[4];" + known("c") + limited("sizeof(c)") + "\n");
   EXPECT_EQ(whole("__device__ int a = 1, *b;\n"),
             "__device__ static int a = 1, *b;" + known("a") + known("b") + "\n");
   EXPECT_EQ(whole("namespace n { const __device__ __managed__ int a{2}; }\n"),
             "namespace n { const __device__ __managed__ static int a{2}; }\n");
   EXPECT_EQ(whole("alignas(16) __constant__ S s;\n"),
-            "alignas(16) __constant__ static S s;" + known("s") + "\n");
+            "alignas(16) __constant__ static S s;" + known("s") + limited("sizeof(s)") + "\n");
   EXPECT_EQ(whole("__device__ alignas(16) [[maybe_unused]] char b[64];\n"),
             "__device__ alignas(16) [[maybe_unused]] static char b[64];" + known("b") + "\n");
   EXPECT_EQ(whole("__device__ decltype(1) i;\n"),
             "__device__ static decltype(1) i;" + known("i") + "\n");
-  for (const std::string kept :
-       {"static __constant__ float c[4];", "inline __device__ float c[4];"})
+  for (const std::string kept : {"static __device__ float c[4];", "inline __device__ float c[4];"})
     EXPECT_EQ(whole(kept), kept + known("c"));
+  EXPECT_EQ(whole("static __constant__ float c[4];"),
+            "static __constant__ float c[4];" + known("c") + limited("sizeof(c)"));
   for (const std::string kept : {
            "extern __device__ int a;\n",
            "__device__ int f(int x);\n",

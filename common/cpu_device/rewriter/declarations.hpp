@@ -5,12 +5,16 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <utility>
 #include <vector>
 
 #include "walking.hpp"
 
 namespace rewriter {
+
+/// What the `__constant__` variables of a file may have together, in bytes.
+inline constexpr std::uint64_t kConstantMemory = 65536;
 
 /// A declaration taken apart: `specifiers declarator, declarator;`.
 struct declaration {

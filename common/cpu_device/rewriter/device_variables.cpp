@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include <cstddef>
+#include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 
@@ -49,9 +51,27 @@ std::string noted(const stretch& s, const declaration& d, bool is_extern) {
   return text;
 }
 
+/// What holds `__constant__` variables to the memory that there is: their sizes may be known only
+/// to the compiler. `sizes`: the terms of those before them that have the same braces around them.
+std::string limited(const stretch& s, const declaration& d, bool is_extern, std::string& sizes) {
+  std::string here = sizes;
+  for (const declaration::declarator& one : d.declarators) {
+    const bool reference = s.ts[one.name - 1].is("&");
+    if (reference || is(s.ts, one.name + 1, "(") || (is_extern && !one.initialised)) continue;
+    here += (here.empty() ? "sizeof(" : " + sizeof(") + std::string(s.ts[one.name].text) + ")";
+  }
+  if (here == sizes) return "";
+  if (!s.ts[d.declarators.front().name].uncertain) sizes = here;
+  return " static_assert(" + here + " <= " + std::to_string(kConstantMemory) +
+         ", \"the `__constant__` variables of this file have more bytes than the " +
+         std::to_string(kConstantMemory) +
+         " that there are: put the large ones into `__device__` memory\");";
+}
+
 }  // namespace
 
 void edit_device_variables(const stretch& s, bool whole_program) {
+  std::map<std::uint32_t, std::string> sizes;  // of the constants between the same braces
   for (std::size_t i = 0; i < s.ts.size(); ++i) {
     if (!is_qualifier(s.ts[i]) || s.file.scope_of(i).kind != scope_kind::outer) continue;
     const declaration d = read_declaration(s.ts, i);
@@ -69,7 +89,9 @@ void edit_device_variables(const stretch& s, bool whole_program) {
     }
     if (is_declared("__managed__")) continue;
     const std::size_t end = s.ts[d.end].end();
-    if (const std::string text = noted(s, d, is_extern); !text.empty()) s.replace(end, end, text);
+    std::string text = noted(s, d, is_extern);
+    if (is_declared("__constant__")) text += limited(s, d, is_extern, sizes[s.file.places[i]]);
+    if (!text.empty()) s.replace(end, end, text);
   }
 }
 

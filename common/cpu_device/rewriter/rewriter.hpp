@@ -46,6 +46,8 @@
 //   __constant__ float c[4];         outside functions, if it is defined there
 //     __constant__ float c[4]; static const ::cpu_device::device_variable cpu_device_v_c(c);
 //     Each device has its own values of it. Not for `__managed__` ones, which all devices share.
+//     After a `__constant__` one: a static_assert that those between the same braces fit, whose
+//     sizes may be known only to the compiler.
 //
 //   __CUDACC__         __CPU_DEVICE__, in conditions of the preprocessor
 //   __CUDA_ARCH__      __CPU_DEVICE_ARCH__, in functions that run on devices alone, and where such

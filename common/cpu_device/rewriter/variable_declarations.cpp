@@ -16,7 +16,7 @@
 namespace rewriter {
 namespace {
 
-constexpr std::uint64_t kConstantMemory = 65536, kSharedMemory = 49152;
+constexpr std::uint64_t kSharedMemory = 49152;
 
 bool is_space(const token& t) {
   return is_one_of(t.text, {"__device__", "__constant__", "__managed__", "__shared__"});
