@@ -270,6 +270,9 @@ void set_peer_group(unsigned devices) {
 void set_lanes_get(lanes_get what) {
   (void)grading::ask<bool, lanes_get>("set_lanes_get", false, what);
 }
+void set_said_of_pinned_memory(said_of_pinned_memory what) {
+  (void)grading::ask<bool, said_of_pinned_memory>("set_said_of_pinned_memory", false, what);
+}
 void set_stream_policy(stream_policy policy) {
   if (!grading::changes(grading::chosen().policy, policy)) return;
   (void)grading::ask<bool, stream_policy>("set_stream_policy", false, policy);

@@ -277,6 +277,37 @@ TEST_P(EachStep, TheMemoryIsPinnedAndMappedForEveryDeviceWhoeverAllocatedIt) {
   }
 }
 
+#ifdef __CPU_DEVICE__
+/// Has the runtime say something else of pinned memory.
+class said {
+ public:
+  explicit said(cpu_device::said_of_pinned_memory words) {
+    cpu_device::set_said_of_pinned_memory(words);
+  }
+  said(const said&) = delete;
+  said& operator=(const said&) = delete;
+  ~said() { cpu_device::set_said_of_pinned_memory(cpu_device::said_of_pinned_memory::the_truth); }
+};
+
+TEST_P(EachStep, ReportsWhatTheRuntimeSays) {
+  using cpu_device::said_of_pinned_memory;
+  const vector ones(1000, 1.0F);
+  {
+    const said meanwhile(said_of_pinned_memory::unregistered);
+    for (const device_report& seen : run(ones, ones).devices) {
+      EXPECT_FALSE(seen.pinned) << "cudaPointerGetAttributes says cudaMemoryTypeUnregistered";
+      EXPECT_TRUE(seen.same_address);
+    }
+  }
+  const said meanwhile(said_of_pinned_memory::elsewhere);  // (so the sum is wrong)
+  for (const device_report& seen : run(ones, ones).devices) {
+    EXPECT_TRUE(seen.pinned);
+    EXPECT_FALSE(seen.same_address) << "the devices have another address for the memory";
+    EXPECT_NE(seen.flags & cudaHostAllocPortable, 0U) << "cudaHostGetFlags says that";
+  }
+}
+#endif
+
 // --- the current device, and whose memory is used ------------------------------------------------
 
 TEST_P(EachStep, KeepsTheCurrentDevice) {

@@ -5,6 +5,8 @@
 
 #include <cstdint>
 #include <cstring>
+#include <map>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -39,6 +41,26 @@ cudaError_t get_memory(void** pointer, std::size_t bytes, memory_kind kind, unsi
                     ", of which " + human_bytes(device_bytes_in_use(device)) + " are in use.");
   *pointer = memory;
   return cudaSuccess;
+}
+
+/// What set_said_of_pinned_memory() has the runtime say. Under api_mutex().
+struct {
+  said_of_pinned_memory what = said_of_pinned_memory::the_truth;
+  void* block = nullptr;  // that stands in for all pinned memory
+  std::size_t used = 0;
+  std::map<std::uint64_t, std::size_t> places;  // in the block, by the numbers of allocations
+} said;
+constexpr std::size_t kSaidBlock = std::size_t{1} << 20;
+
+/// The address that devices are said to have for `pointer`, in host memory.
+void* device_address(const allocation& a, void* pointer) {
+  if (said.block == nullptr) return pointer;
+  const auto [at, is_new] = said.places.try_emplace(a.number, said.used);
+  const std::size_t room = (a.bytes + kPitchAlignment - 1) / kPitchAlignment * kPitchAlignment;
+  if (is_new) said.used += room;
+  const auto offset = static_cast<std::size_t>(static_cast<const char*>(pointer) - a.begin);
+  if (at->second + room > kSaidBlock) return pointer;
+  return static_cast<char*>(said.block) + at->second + offset;
 }
 
 cudaError_t give_memory_back(void* pointer, bool device_memory) {
@@ -246,7 +268,7 @@ cudaError_t cudaHostGetDevicePointer(void** device_pointer, void* host_pointer,
                   "cudaHostGetDevicePointer: only memory of cudaHostAlloc, cudaMallocHost or "
                   "cudaHostRegister is mapped into the device.");
     }
-    *device_pointer = host_pointer;  // one address space, as on any 64-bit system
+    *device_pointer = device_address(*a, host_pointer);  // the same, as on any 64-bit system
     return cudaSuccess;
   });
 }
@@ -256,6 +278,7 @@ cudaError_t cudaHostGetFlags(unsigned int* flags, void* host_pointer) {
     const auto a = find_allocation(host_pointer);
     if (!a || a->kind != memory_kind::pinned) return fail(cudaErrorInvalidValue);
     *flags = a->flags | cudaHostAllocMapped;
+    if (said.what == said_of_pinned_memory::elsewhere) *flags |= cudaHostAllocPortable;
     return cudaSuccess;
   });
 }
@@ -277,6 +300,15 @@ cudaError_t cudaMallocPitch(void** pointer, std::size_t* pitch, std::size_t widt
     if (height != 0 && *pitch > SIZE_MAX / height) return fail(cudaErrorMemoryAllocation);
     return get_memory(pointer, *pitch * height, memory_kind::device, 0, made_at);
   });
+}
+void cpu_device::set_said_of_pinned_memory(said_of_pinned_memory what) {
+  const std::lock_guard lock(api_mutex());
+  std::string why;
+  if (said.block != nullptr) (void)release(said.block, false, &why);
+  said = {what, nullptr, 0, {}};
+  if (what == said_of_pinned_memory::elsewhere)
+    said.block = allocate(kSaidBlock, memory_kind::pinned, current_device(), cudaHostAllocPortable,
+                          __builtin_return_address(0));
 }
 void cpu_device::publish_copy(const void* to, const void* from, std::size_t bytes,
                               cudaStream_t stream, const void* symbol) {
@@ -340,7 +372,10 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const vo
         *attributes = {cudaMemoryTypeManaged, a->device, address, address};
         break;
       default:
-        *attributes = {cudaMemoryTypeHost, a->device, address, address};
+        if (said.what == said_of_pinned_memory::unregistered)
+          *attributes = {cudaMemoryTypeUnregistered, -2, nullptr, address};
+        else
+          *attributes = {cudaMemoryTypeHost, a->device, device_address(*a, address), address};
         break;
     }
     return cudaSuccess;
