@@ -95,6 +95,7 @@ REQUIRED_WORK(AKernelOnEveryDevice) {
                                  << " bytes come from memory that is not pinned, or go there";
       EXPECT_GE(done.bytes_copied(cudaMemcpyDeviceToHost), count * sizeof(float))
           << version.name << ": bytes of sums that each device has, and copies";
+      EXPECT_EQ(done.not_accessed, 0U) << version.name << ": device memory that no kernel uses";
     } else {
       EXPECT_GE(done.host_threads, count) << version.name;
       EXPECT_TRUE(done.device_memory.empty()) << version.name << ": it takes no device memory";
@@ -299,8 +300,14 @@ TEST_P(EachStep, ReportsWhatTheRuntimeSays) {
       EXPECT_TRUE(seen.same_address);
     }
   }
-  const said meanwhile(said_of_pinned_memory::elsewhere);  // (so the sum is wrong)
-  for (const device_report& seen : run(ones, ones).devices) {
+  const said meanwhile(said_of_pinned_memory::elsewhere);
+  const auto result = run(ones, ones);
+  if (GetParam().chosen_step == step::copies) {
+    EXPECT_EQ(result.value, 1000.0F) << "kernels are to read what was copied";
+  } else {
+    EXPECT_NE(result.value, 1000.0F) << "that address is not the one that kernels have got";
+  }
+  for (const device_report& seen : result.devices) {
     EXPECT_TRUE(seen.pinned);
     EXPECT_FALSE(seen.same_address) << "the devices have another address for the memory";
     EXPECT_NE(seen.flags & cudaHostAllocPortable, 0U) << "cudaHostGetFlags says that";
