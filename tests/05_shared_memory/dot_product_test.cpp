@@ -108,6 +108,7 @@ class EachStep : public lab::testing::each_step<named_step> {
   static std::size_t most() { return 1'000'007; }
   // More than a float can count one by one; the program's 33 * 1024 are among the sizes below.
   static std::size_t full_size() { return (std::size_t{1} << 24) + 1; }
+  static lab::testing::required full_work() { return {.threads = 1024}; }
 };
 INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps), lab::testing::by_step);
 

@@ -117,6 +117,7 @@ class EachStep : public lab::testing::each_step<named_step> {
   double bound(const vector& a, const vector& b) const { return error_bound(a, b); }
   static std::size_t most() { return 1'000'007; }
   static std::size_t full_size() { return lab::constant_dot::kDefaultSize; }
+  static lab::testing::required full_work() { return {.threads = 1024}; }
 };
 INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps), lab::testing::by_step);
 

@@ -167,6 +167,7 @@ class EachStep : public lab::testing::each_step<named_step> {
   double bound(const vector& a, const vector& b) const { return error_bound(a, b); }
   std::size_t most() const { return longest(version()); }
   std::size_t full_size() const { return std::min(most(), lab::texture_dot::kDefaultSize); }
+  static lab::testing::required full_work() { return {.threads = 1024}; }
 };
 INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps), lab::testing::by_step);
 

@@ -219,6 +219,10 @@ class EachStep : public lab::testing::each_step<named_step> {
   static std::size_t full_size() {
     return lab::on_cpu_device() ? 5'000'011 : lab::multi_gpu_dot::kDefaultSize;
   }
+  static lab::testing::required full_work() {
+    const auto devices = static_cast<std::size_t>(lab::device_count());
+    return {.threads = 1024, .kernels = devices, .devices = devices};
+  }
 };
 INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps), lab::testing::by_step);
 

@@ -198,6 +198,10 @@ class EachStep : public ::testing::TestWithParam<named_version> {
   static std::size_t full_size() {
     return lab::on_cpu_device() ? 1'900'007 : lab::portable_pinned::kDefaultSize;
   }
+  static lab::testing::required full_work() {
+    const auto devices = static_cast<std::size_t>(lab::device_count());
+    return {.threads = 1024, .kernels = devices, .devices = devices};
+  }
 };
 INSTANTIATE_TEST_SUITE_P(Versions, EachStep, ::testing::ValuesIn(kVersions),
                          [](const auto& test) { return test.param.name; });

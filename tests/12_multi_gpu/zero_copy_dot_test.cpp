@@ -121,6 +121,7 @@ class EachStep : public lab::testing::each_step<named_step> {
   static std::size_t full_size() {
     return lab::on_cpu_device() ? 1'900'007 : lab::zero_copy_dot::kDefaultSize;
   }
+  static lab::testing::required full_work() { return {.threads = 1024}; }
 };
 INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps), lab::testing::by_step);
 

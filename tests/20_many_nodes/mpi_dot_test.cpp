@@ -167,6 +167,9 @@ class EachStep : public lab::testing::each_step<named_step> {
   }
   static std::size_t most() { return 100'000; }
   static std::size_t full_size() { return lab::mpi_dot::kDefaultSize; }
+  static lab::testing::required full_work() {
+    return {.threads = 1024, .kernels = 3, .devices = 3};  // one for each rank
+  }
 };
 INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps), lab::testing::by_step);
 

@@ -9,6 +9,7 @@
 //   double bound(const vector& a, const vector& b) const;  how far that may be from the exact sum
 //   std::size_t most() const;                              elements that it takes, at least 100,000
 //   std::size_t full_size() const;                         the program's size, where it has room
+//   required full_work() const;                            what the device has to do at that size
 #pragma once
 
 #include <algorithm>
@@ -24,6 +25,7 @@
 #include "lab/launch_limits.hpp"
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
+#include "required_work.hpp"
 
 namespace {
 
@@ -50,8 +52,15 @@ TEST_P(EachStep, CountsEveryProductOnceAtTheProgramsSize) {
   lab::testing::expect_at_full_size([&] {
     static lab::exact_vectors vectors;  // of all steps: to make them takes as long as to add them
     if (vectors.a.size() != full_size()) vectors = lab::make_exact_vectors(full_size(), 1);
-    return lab::testing::matches(
-        lab::check_exact_dot(vectors, [&](const vector& a, const vector& b) { return sum(a, b); }));
+    const auto is_exact_dot = [&] {
+      return lab::testing::matches(lab::check_exact_dot(
+          vectors, [&](const vector& a, const vector& b) { return sum(a, b); }));
+    };
+#ifdef __CPU_DEVICE__  // which tells who has done the work
+    return as_required(lab::testing::work_of(is_exact_dot), full_work());
+#else
+    return is_exact_dot();
+#endif
   });
 }
 
