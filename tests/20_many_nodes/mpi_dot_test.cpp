@@ -95,11 +95,20 @@ REQUIRED_WORK(AKernelOnEveryRankForItsPart) {
     if (again > 0) {
       EXPECT_GE(done.bytes_copied(cudaMemcpyDeviceToHost), again - part)
           << name << ": the parts come from the host, and not from the device of rank 0";
-      const auto is_sum = [](const auto& copy) {
-        return copy.kind == cudaMemcpyHostToDevice && copy.bytes == sizeof(double);
-      };
-      EXPECT_GE(std::count_if(done.copies.begin(), done.copies.end(), is_sum), kRanks)
-          << name << ": the sum of all ranks does not reach the devices";
+      for (const cudaMemcpyKind direction : {cudaMemcpyDeviceToHost, cudaMemcpyHostToDevice}) {
+        const char* const to = direction == cudaMemcpyDeviceToHost ? " to the host" : " to devices";
+        std::size_t staged_bytes = 0;
+        int sums = 0;
+        for (const auto& copy : done.copies) {
+          if (copy.kind != direction || !copy.pinned) continue;
+          staged_bytes += copy.bytes;
+          if (copy.bytes == sizeof(double)) ++sums;
+        }
+        EXPECT_GE(staged_bytes, again - part)
+            << name << ": bytes of parts that are copied" << to << " by way of pinned memory";
+        EXPECT_GE(sums, kRanks) << name << ": sums that are copied" << to
+                                << " by way of pinned memory";
+      }
       // In pieces, perhaps, but not only the sums.
       EXPECT_GE(std::accumulate(done.host_memory.begin(), done.host_memory.end(), std::size_t{0}),
                 10'000U)
@@ -122,9 +131,30 @@ REQUIRED_WORK(AKernelOnEveryRankForItsPart) {
       EXPECT_EQ(std::count(done.sequence.begin(), done.sequence.end(), "MPI_Allreduce"), 0)
           << name << ": every rank receives the sum, and only rank 0 should";
     }
-    EXPECT_TRUE(at_other_sizes([version = version](std::size_t n) {
+    const auto on_two_ranks = [version = version](std::size_t n) {
       return is_exact(version, whole_numbers(n, 1, 1, 4), whole_numbers(n, 2, 1, 4), 2);
-    })) << name;
+    };
+    EXPECT_TRUE(at_other_sizes(on_two_ranks)) << name;
+    EXPECT_TRUE(at_other_sizes(
+        on_two_ranks, {.threads = 1, .kernels = 2, .fetched = 1, .devices = 2}, {2, 40, 1000}))
+        << name;
+  }
+}
+
+REQUIRED_WORK(TheDevicesThatAreReported) {
+  constexpr int kRanks = 8;  // more than there are devices
+  const vector x = whole_numbers(1021, 1, 1, 4), y = whole_numbers(1021, 2, 1, 4);
+  for (const auto& [version, name] : kSteps) {
+    std::set<int> reported, used;  // as above, 64 for each rank
+    const lab::testing::work done = work_of([&, version = version] {
+      const result got = dot(version, x, y, kRanks);
+      for (int rank = 0; rank < kRanks; ++rank)
+        reported.insert(64 * rank + got.devices.at(static_cast<std::size_t>(rank)));
+      return is_exact(version, got, x, y, kRanks);
+    });
+    EXPECT_TRUE(as_required(done, {.kernels = kRanks})) << name;
+    for (const auto& k : done.kernels) used.insert(k.device);
+    EXPECT_EQ(used, reported) << name;
   }
 }
 
@@ -180,6 +210,16 @@ TEST_P(EachStep, IsExactOnAnyNumberOfRanks) {
       const vector x = whole_numbers(n, n + 1, -1, 1), y = whole_numbers(n, n + 2, 1, 1);
       ASSERT_TRUE(is_exact(version(), x, y, ranks)) << n << " elements on " << ranks << " ranks";
     }
+}
+
+TEST_P(EachStep, IsExactOnAsManyRanksAsThereCanBe) {
+  const vector x = whole_numbers(1021, 9, 1, 4), y = whole_numbers(1021, 10, 1, 4);
+  for (const int ranks : {17, kMostRanks}) {
+    const result got = dot(version(), x, y, ranks);
+    EXPECT_TRUE(is_exact(version(), got, x, y, ranks)) << ranks << " ranks";
+    for (int rank = 0; rank < ranks; ++rank)
+      EXPECT_EQ(got.devices.at(static_cast<std::size_t>(rank)), rank % lab::device_count());
+  }
 }
 
 TEST_P(EachStep, TakesEachVectorForItself) {
@@ -264,6 +304,8 @@ TEST_P(EachStep, SaysHowLongItTook) {
     EXPECT_LT(time, 20'000.0F);
   }
   EXPECT_EQ(dot(version(), {}, {}, 2).kernel_ms, 0.0F);
+  const vector one(1, 1.0F);  // whichever rank has it
+  EXPECT_GT(dot(version(), one, one, 2).kernel_ms, 0.0F);
 }
 
 // --- refusals ------------------------------------------------------------------------------------
