@@ -264,6 +264,11 @@ TEST_P(EachStep, IsExactAtTheProgramsSize) {
   expect_at_full_size([&] { expect_right_sum(version(), {kDefaultSize, kDefaultSize}, 8); });
 }
 
+TEST(Flat, IsExactWithMoreElementsThanAFloatCanCount) {
+  // 4095 * 4099, where a row begins, is odd and above 2^24.
+  expect_at_full_size([] { expect_right_sum(step::flat, {4097, 4099}, 10); });
+}
+
 TEST_P(EachStep, IsExactInManyBlocksAcross) {
   // With 32 columns to a block: more than a grid may have blocks along y.
   expect_at_full_size([&] { expect_right_sum(version(), {1, 32 * kManyBlocks}, 9); });
