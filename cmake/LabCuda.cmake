@@ -97,7 +97,7 @@ function(lab_all_include_lines variable file)
       cmake_path(GET next PARENT_PATH folder)
       foreach(line IN LISTS lines)
         # Headers of lab/ are not beside the file: what they need is linked anyway.
-        if(line MATCHES "\"([^\"]+)\"" AND NOT CMAKE_MATCH_1 MATCHES "^lab/")
+        if(NOT line MATCHES "\"lab/" AND line MATCHES "\"([^\"]+)\"")
           list(APPEND files "${folder}/${CMAKE_MATCH_1}")
         endif()
       endforeach()

@@ -185,43 +185,6 @@ TEST(PinnedMemory, RefusesFlagsAndPointersThatAreNone) {
   cudaGetLastError();
 }
 
-TEST(PinnedMemory, IsWhatItIsSaidToBe) {
-  using cpu_device::said_of_pinned_memory;
-  int *host = nullptr, *device = nullptr;
-  ASSERT_EQ(cudaHostAlloc(&host, 64 * sizeof(int), cudaHostAllocMapped), cudaSuccess);
-  for (int i = 0; i < 64; ++i) host[i] = i;
-  cudaPointerAttributes attributes{};
-  unsigned flags = 0;
-  const std::size_t before = cpu_device::live_allocations();
-
-  cpu_device::set_said_of_pinned_memory(said_of_pinned_memory::unregistered);
-  EXPECT_EQ(cudaPointerGetAttributes(&attributes, host), cudaSuccess);
-  EXPECT_EQ(attributes.type, cudaMemoryTypeUnregistered);
-  EXPECT_EQ(cudaHostGetDevicePointer(&device, host, 0), cudaSuccess);
-  EXPECT_EQ(device, host);
-
-  cpu_device::set_said_of_pinned_memory(said_of_pinned_memory::elsewhere);
-  EXPECT_EQ(cudaHostGetDevicePointer(&device, host + 5, 0), cudaSuccess);
-  EXPECT_NE(device, host + 5);
-  EXPECT_EQ(cudaPointerGetAttributes(&attributes, host), cudaSuccess);
-  EXPECT_EQ(attributes.type, cudaMemoryTypeHost);
-  EXPECT_EQ(attributes.devicePointer, device - 5);
-  EXPECT_EQ(attributes.hostPointer, host);
-  EXPECT_EQ(cudaHostGetFlags(&flags, host), cudaSuccess);
-  EXPECT_EQ(flags, unsigned{cudaHostAllocMapped | cudaHostAllocPortable});
-  add<<<1, 32>>>(device, 100);
-  EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
-  EXPECT_EQ(host[5], 5);
-
-  cpu_device::set_said_of_pinned_memory(said_of_pinned_memory::the_truth);
-  EXPECT_EQ(cpu_device::live_allocations(), before);
-  EXPECT_EQ(cudaHostGetDevicePointer(&device, host, 0), cudaSuccess);
-  EXPECT_EQ(device, host);
-  EXPECT_EQ(cudaHostGetFlags(&flags, host), cudaSuccess);
-  EXPECT_EQ(flags, unsigned{cudaHostAllocMapped});
-  EXPECT_EQ(cudaFreeHost(host), cudaSuccess);
-}
-
 TEST(RegisteredMemory, IsUsedByKernelsUntilItIsUnregistered) {
   constexpr std::size_t kBytes = 2 * 4096;
   const std::unique_ptr<void, decltype(&std::free)> memory(std::aligned_alloc(4096, kBytes),

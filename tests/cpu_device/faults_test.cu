@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Injected faults, events of calls, copies and launches, and what is still there: of the CPU device
-// alone.
+// Injected faults, other answers about pinned memory, events of calls, copies and launches, and what
+// is still there: of the CPU device alone.
 
 #include <cpu_device.h>
 #include <cpu_device/events.h>
@@ -469,6 +469,43 @@ TEST(LiveObjects, MayBeAMillionStreams) {
   EXPECT_EQ(data.to_host()[0], 1001);
   for (const cudaStream_t s : streams) ASSERT_EQ(cudaStreamDestroy(s), cudaSuccess);
   EXPECT_EQ(cpu_device::live_objects(object_kind::stream), before);
+}
+
+TEST(PinnedMemory, IsWhatItIsSaidToBe) {
+  using cpu_device::said_of_pinned_memory;
+  int *host = nullptr, *device = nullptr;
+  ASSERT_EQ(cudaHostAlloc(&host, 64 * sizeof(int), cudaHostAllocMapped), cudaSuccess);
+  for (int i = 0; i < 64; ++i) host[i] = i;
+  cudaPointerAttributes attributes{};
+  unsigned flags = 0;
+  const std::size_t before = cpu_device::live_allocations();
+
+  cpu_device::set_said_of_pinned_memory(said_of_pinned_memory::unregistered);
+  EXPECT_EQ(cudaPointerGetAttributes(&attributes, host), cudaSuccess);
+  EXPECT_EQ(attributes.type, cudaMemoryTypeUnregistered);
+  EXPECT_EQ(cudaHostGetDevicePointer(&device, host, 0), cudaSuccess);
+  EXPECT_EQ(device, host);
+
+  cpu_device::set_said_of_pinned_memory(said_of_pinned_memory::elsewhere);
+  EXPECT_EQ(cudaHostGetDevicePointer(&device, host + 5, 0), cudaSuccess);
+  EXPECT_NE(device, host + 5);
+  EXPECT_EQ(cudaPointerGetAttributes(&attributes, host), cudaSuccess);
+  EXPECT_EQ(attributes.type, cudaMemoryTypeHost);
+  EXPECT_EQ(attributes.devicePointer, device - 5);
+  EXPECT_EQ(attributes.hostPointer, host);
+  EXPECT_EQ(cudaHostGetFlags(&flags, host), cudaSuccess);
+  EXPECT_EQ(flags, unsigned{cudaHostAllocMapped | cudaHostAllocPortable});
+  add_one<<<1, 32>>>(device);
+  EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+  EXPECT_EQ(host[5], 5);
+
+  cpu_device::set_said_of_pinned_memory(said_of_pinned_memory::the_truth);
+  EXPECT_EQ(cpu_device::live_allocations(), before);
+  EXPECT_EQ(cudaHostGetDevicePointer(&device, host, 0), cudaSuccess);
+  EXPECT_EQ(device, host);
+  EXPECT_EQ(cudaHostGetFlags(&flags, host), cudaSuccess);
+  EXPECT_EQ(flags, unsigned{cudaHostAllocMapped});
+  EXPECT_EQ(cudaFreeHost(host), cudaSuccess);
 }
 
 }  // namespace
