@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Injected faults, other answers about pinned memory, events of calls, copies and launches, and what
-// is still there: of the CPU device alone.
+// Injected faults, other answers about pinned memory, events of calls, copies and launches, and
+// what is still there: of the CPU device alone.
 
 #include <cpu_device.h>
 #include <cpu_device/events.h>
