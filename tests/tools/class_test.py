@@ -99,7 +99,7 @@ CLASS = {
     "one_step_wrong": (
         changed(NAIVE, "if (y < rows && x < columns) to[y * columns + x] = from[y * columns + x];"),
         75,
-        80,
+        85,
     ),
     "kernel_loops": (changed(NAIVE, "for (volatile bool on = true; on;) {}"), 75, 75),
     "host_loops": (
