@@ -155,7 +155,7 @@ def test_exercise(
     if status == FAILED:
         first = None if watched else _most_useful(core, points.steps_of(exercise.contract_file))
         print(_next_step(exercise, solution, again, first, core))
-    elif only:
+    elif only and status == OK:
         print(f"Other tests did not run: {again} runs them all.")
     elif status == OK and watched:
         print(_after_a_check([case for case in bonus if case not in later]))

@@ -206,7 +206,9 @@ TEST_P(EachFunction, IsTheOneForFloatsInSingle) {
   // One for doubles, whose result is rounded to a float, has other last digits here and there.
   const auto values = evaluate(f(), precision::single, 0, 360).values;
   for (std::size_t i = 0; i < 360; ++i)
-    ASSERT_EQ(values.at(i), static_cast<double>(in_float(f(), argument(f(), i)))) << i;
+    ASSERT_EQ(values.at(i), static_cast<double>(in_float(f(), argument(f(), i))))
+        << "value " << i << " is not what the function for floats returns: does it calculate in "
+        << "double?";
 }
 #endif
 

@@ -61,11 +61,11 @@ void fill_new_memory_with(unsigned char byte);
 enum class lanes_get { everything, no_products, no_exchange };
 void set_lanes_get(lanes_get what);
 
-/// What the runtime says of pinned memory to those who ask, from now on. `unregistered`:
-/// cudaPointerGetAttributes() does not know it. `elsewhere`: devices have another address for it,
-/// and cudaHostGetFlags() says that it is portable, whatever was asked for. A program that says
-/// something else then has not asked. (What has an address elsewhere is a block of 1 MiB that the
-/// host cannot see, so results of kernels that write there are missing.)
+/// How the runtime answers queries about pinned memory from now on. `unregistered`:
+/// cudaPointerGetAttributes() does not know it. `elsewhere`: devices use another address for it,
+/// and cudaHostGetFlags() reports it as portable, whatever flags it was allocated with. A program
+/// that still reports something else has not queried the runtime. (The other addresses are in a
+/// block of 1 MiB that the host does not read, so results that kernels write there are missing.)
 enum class said_of_pinned_memory { the_truth, unregistered, elsewhere };
 void set_said_of_pinned_memory(said_of_pinned_memory what);
 
