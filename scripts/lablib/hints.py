@@ -97,4 +97,7 @@ def hint_text(exercise: Exercise, progress: Progress, number: Optional[str]) -> 
             "",
             f"(When that is not enough: `scripts/lab hint {exercise.id}` shows the next one.)",
         ]
+    if others := hints[wanted:]:
+        lines += ["", f"Further hints, `scripts/lab hint {exercise.id} NUMBER`:"]
+        lines += [f"  {n}. {other.title}" for n, other in enumerate(others, wanted + 1)]
     return "\n".join(lines)

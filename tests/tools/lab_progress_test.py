@@ -290,7 +290,8 @@ class FilesTest(LabTest):
         )
         question = (
             "05.1 dot_product, hint 1 of 2: What is a block?\n\nWho shares\nmemory?\n\n"
-            "(Think first. `scripts/lab hint 05.1{}` shows the answer.)\n"
+            "(Think first. `scripts/lab hint 05.1{}` shows the answer.)\n\n"
+            "Further hints, `scripts/lab hint 05.1 NUMBER`:\n  2. How many?\n"
         )
         answer = "memory?\n\nIts threads.\n\n```\n## 2. not a hint\n```\n\n(When that is not enough"
         done = self.lab("hint", "05.1")
