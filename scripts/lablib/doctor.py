@@ -26,8 +26,12 @@ class Finding:
     required: bool = False
 
 
+_IN_TOOLS = {"cmake", "ninja-build", "python3"}  # packages of what tools() looks for
+
+
 def packages(root: Path) -> List[Finding]:
-    """scripts/setup has the only list of packages."""
+    """scripts/setup has the only list of packages. Those that tools() also speaks of are left out
+    where they are present."""
     setup = subprocess.run(
         [str(root / "scripts" / "setup"), "--list"], capture_output=True, text=True
     )
@@ -36,6 +40,8 @@ def packages(root: Path) -> List[Finding]:
         need, package, state, detail, purpose = (line.split(";", 4) + [""] * 5)[:5]
         required = need == "required"
         if state == "present":
+            if package in _IN_TOOLS:
+                continue
             found.append(Finding(package, "OK", detail, required=required))
         else:
             what = f"{purpose}{f' ({detail})' if detail else ''}"
@@ -48,7 +54,7 @@ def packages(root: Path) -> List[Finding]:
                     required,
                 )
             )
-    if setup.returncode != 0 or not found:
+    if setup.returncode != 0 or not setup.stdout:
         found.append(
             Finding(
                 "scripts/setup",

@@ -310,6 +310,7 @@ class DoctorTest(LabTest):
         done = self.lab("doctor")
         self.assert_status(1, done)
         self.assertRegex(done.stdout, r"cmake +missing +3\.18\.4.*too old: version 3\.25 or later")
+        self.assertEqual(1, sum(line.startswith("cmake ") for line in done.stdout.splitlines()))
 
 
 if __name__ == "__main__":

@@ -105,6 +105,8 @@ class TestTest(LabTest):
         self.assertEqual(
             ["What to look at first, Suite.B:", "  it is not written yet: TODO(2)"], first(thrown)
         )
+        self.assertIn("0 of 3 tests pass, 3 wait for a TODO.", self.lab("test", "05.1").stdout)
+        self.assertIn("  TODO    Suite.A\n", self.lab("test", "05.1").stdout)
         self.assertEqual(
             ["What to look at first, Suite.C:", "  got 1, expected 2"],
             first(f"fails('got 1, expected 2') if name == 'C' else {thrown}"),
