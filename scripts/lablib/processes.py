@@ -5,6 +5,7 @@
 
 import contextlib
 import os
+import re
 import selectors
 import signal
 import subprocess
@@ -21,6 +22,7 @@ from lablib.errors import LabError
 TICK = 0.1  # seconds between two looks at a running program
 LONGEST_LINE = 1 << 20  # bytes; what is longer is cut: nobody reads it, and it may never end
 GRACE = 3.0  # seconds between the polite signal and the other one
+TIME_TO_SAY = 10.0  # seconds for a program that hangs to find the line in which it was
 
 
 class Interrupted(BaseException):
@@ -94,10 +96,14 @@ def _group_is_alive(group: int) -> bool:
     return False
 
 
-def stop(process: "subprocess.Popen[bytes]") -> None:
-    """Ends the process and everything that it started. Ninja and compilers clean up when asked."""
+def stop(process: "subprocess.Popen[bytes]", *, hangs: bool = False) -> None:
+    """Ends the process and everything that it started. Ninja and compilers clean up when asked. A
+    program on the CPU device that `hangs` says first in which line it was."""
+    signals = [(signal.SIGTERM, GRACE), (signal.SIGKILL, GRACE)]
+    if hangs and _handles(process.pid, signal.SIGQUIT):
+        signals.insert(0, (signal.SIGQUIT, TIME_TO_SAY))
     with uninterrupted():
-        for number, patience in ((signal.SIGTERM, GRACE), (signal.SIGKILL, GRACE)):
+        for number, patience in signals:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(process.pid, number)
             end = time.monotonic() + patience
@@ -106,6 +112,15 @@ def stop(process: "subprocess.Popen[bytes]") -> None:
                 if not _group_is_alive(process.pid):
                     return
                 time.sleep(0.01)
+
+
+def _handles(process: int, number: int) -> bool:
+    try:
+        status = Path(f"/proc/{process}/status").read_text(encoding="utf-8")
+    except OSError:
+        return False
+    caught = re.search(r"^SigCgt:\s*([0-9a-f]+)", status, re.M)
+    return caught is not None and int(caught[1], 16) >> number - 1 & 1 == 1
 
 
 class _Guardian:
@@ -256,7 +271,7 @@ def _wait(
             return Outcome(process.poll() or 0, cancelled=True)
         remaining = left()
         if remaining is not None and remaining <= 0:
-            stop(process)
+            stop(process, hangs=True)
             if output is not None:
                 output.read(0)
                 output.finish()

@@ -308,13 +308,17 @@ def _report(
         more = f", {waiting} {'waits' if waiting == 1 else 'wait'} for a TODO" if waiting else ""
         lines = [paint(f"{title}: {len(passed)} of {len(cases)} tests pass{more}.", "red")]
 
-    endless = any(_ENDLESS_LAUNCH in line for case in result.failures for line in case.lines)
-    if endless:  # tests/support/test_main.cpp leaves the others out
+    endless = ""  # what was: tests/support/test_events.cpp leaves the others out
+    if any(_ENDLESS_LAUNCH in line for case in result.failures for line in case.lines):
+        endless = "a kernel"
+    elif any(case.state == test_program.TIMED_OUT for case in cases):
+        endless = "a test"
+    if endless:
         cases = [case for case in cases if case.state != test_program.NOT_RUN]
     if result.something_ran:
         lines += _listing([case for case in cases if case not in later])
     if len(cases) < len(result.cases):
-        lines.append(f"  {paint('not run', 'dim')} the others, after a kernel that never ends")
+        lines.append(f"  {paint('not run', 'dim')} the others, after {endless} that never ends")
     begun = [case for case in bonus if case not in later]
     if status == OK and not begun:
         return lines
@@ -353,7 +357,7 @@ def _first_failure(
             "  The host has written past the end of its own memory, given it back twice, or given"
             " device memory to free() or delete. What names the line: docs/debugging.md."
         )
-    if first.detail.endswith("was stopped"):
+    if first.detail.endswith("was stopped") and not any(map(_STOPPED_AT.search, said)):
         lines.append(f"  {ENDLESS}")
     return lines
 
@@ -461,6 +465,7 @@ _SAYS_LITTLE = re.compile(
     r"|: no allocation of the device is anywhere near that address"
 )
 
+_STOPPED_AT = re.compile(r"CPU device: the program was stopped at ")  # where it did not end
 _ENDLESS_LAUNCH = ": the launch ran for more than "  # the CPU device says so
 
 # What the C library says when it finds its lists of free memory spoiled.

@@ -1,10 +1,12 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A crash of host code names its line, too.
+// A crash of host code names its line, too, and so does host code that never ends when it is asked.
 
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 #include <string>
 
@@ -27,6 +29,25 @@ std::string at(int line) { return " at host_faults_test.cu:" + std::to_string(li
 
 TEST(HostFault, NamesTheLineOfABadAccess) {
   EXPECT_EXIT(store(), ::testing::KilledBySignal(SIGSEGV), "segmentation fault.*" + at(kStoreLine));
+}
+
+constexpr int kFreeLine = __LINE__ + 1;
+void give_back(void* memory) { free(memory); }
+
+TEST(HostFault, NamesTheLineThatGivesDeviceMemoryToFree) {
+  void* memory = nullptr;
+  ASSERT_EQ(cudaMalloc(&memory, 100), cudaSuccess);
+  EXPECT_EXIT(give_back(memory), ::testing::KilledBySignal(SIGABRT), "aborted" + at(kFreeLine));
+  EXPECT_EQ(cudaFree(memory), cudaSuccess);
+}
+
+constexpr int kLoopLine = __LINE__ + 2;
+void run_for_ever() {
+  while (zero == 0) raise(SIGQUIT);
+}
+
+TEST(HostFault, NamesTheLineOfALoopWhenAsked) {
+  EXPECT_EXIT(run_for_ever(), ::testing::KilledBySignal(SIGQUIT), "stopped" + at(kLoopLine));
 }
 
 TEST(HostFault, NamesTheLineAfterALaunchToo) {

@@ -82,6 +82,12 @@ TEST(Middle, Misbehaves) {
   } else if (how == "hang") {
     std::puts("it begins");
     sleep_for_long();
+  } else if (how == "hang and say") {
+    std::signal(SIGQUIT, [](int) {
+      constexpr std::string_view kWhere = "it was in line 7\n";
+      ::_exit(::write(STDOUT_FILENO, kWhere.data(), kWhere.size()) > 0 ? 1 : 2);
+    });
+    sleep_for_long();
   } else if (how == "close and hang") {
     for (int fd = 0; fd < 100; ++fd) ::close(fd);
     sleep_for_long();

@@ -39,12 +39,13 @@ using clock = std::chrono::steady_clock;
 
 constexpr int kPassed = 0, kFailed = 1, kUsage = 2, kNotPossible = 77;
 
-constexpr double kCaseLimit = 300;            // seconds, unless --lab_case_limit says otherwise
-constexpr double kLimitOutside = 60;          // at least, for starting: the machine may be busy
-constexpr std::size_t kKept = 64 << 10;       // bytes of a case's output
-constexpr std::size_t kPrinted = 64U << 20U;  // bytes after which a case is stopped
-constexpr std::size_t kFlood = 1U << 20U;     // from here on, line after line is not looked at
-constexpr int kFailuresKept = 20;             // of one run of a case
+constexpr double kCaseLimit = 300;              // seconds, unless --lab_case_limit says otherwise
+constexpr std::chrono::seconds kTimeToSay(10);  // where it was when it was stopped
+constexpr double kLimitOutside = 60;            // at least, for starting: the machine may be busy
+constexpr std::size_t kKept = 64 << 10;         // bytes of a case's output
+constexpr std::size_t kPrinted = 64U << 20U;    // bytes after which a case is stopped
+constexpr std::size_t kFlood = 1U << 20U;       // from here on, line after line is not looked at
+constexpr int kFailuresKept = 20;               // of one run of a case
 constexpr int kCrashes = 10;  // after so many the rest is not run: each takes a new process
 
 // --- what the child says ------------------------------------------------------------------------
@@ -445,11 +446,34 @@ class watcher {
     if (std::chrono::duration<double>(clock::now() - since_).count() < limit) return;
     std::array<char, 80> what{};
     std::snprintf(what.data(), what.size(), "took longer than %g s, and was stopped", limit);
+    ask_for_the_line();
     flush_output();
     if (current_ == nullptr)
       return stop("what the program did outside of a test " + std::string(what.data()));
     end_case("timed out", what.data());
     stop("");
+  }
+
+  /// A program on the CPU device handles SIGQUIT: it says in which line it was, and ends.
+  void ask_for_the_line() {
+    if (!handles(child_, SIGQUIT)) return;
+    ::kill(child_, SIGQUIT);
+    const clock::time_point end = clock::now() + kTimeToSay;
+    siginfo_t state{};
+    do {
+      read_output(kPrinted);
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    } while (::waitid(P_PID, static_cast<id_t>(child_), &state, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+             state.si_pid == 0 && clock::now() < end);
+    read_output(kPrinted);
+  }
+
+  static bool handles(pid_t process, int signal) {
+    std::ifstream status("/proc/" + std::to_string(process) + "/status");
+    for (std::string word; status >> word;)
+      if (std::uint64_t mask = 0; word == "SigCgt:" && status >> std::hex >> mask)
+        return (mask >> static_cast<unsigned>(signal - 1) & 1U) != 0;
+    return false;
   }
 
   void stop(const std::string& detail) {

@@ -1,8 +1,9 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What a crash says that the engine does not know as a kernel's: its line. The process ends next,
-// and its heap may be what is broken, so that nothing here allocates or takes a lock.
+// What a crash says that the engine does not know as a kernel's, and what SIGQUIT asks of a program
+// that hangs: its line. The process ends next, and its heap may be what is broken, so that nothing
+// here allocates or takes a lock.
 
 #include <dlfcn.h>
 #include <execinfo.h>
@@ -23,6 +24,27 @@ constexpr int kFrames = 32;
 constexpr unsigned kPatience = 10;  // seconds for finding the line
 
 std::uintptr_t program_begin = 0;
+
+/// For a shell in which $line is empty or "x.cu:12".
+const char* sentence(int signal) {
+  switch (signal) {
+    case SIGFPE:
+      return "an integer division by zero${line:+ at $line}.\n  Try: look at what the line divides "
+             "by.";
+    case SIGABRT:
+      return "the program was aborted${line:+ at $line}.\n  Try: what it printed last says why. "
+             "Free "
+             "only what malloc or new has returned, and only once.";
+    case SIGQUIT:
+      return "the program was stopped${line:+ at $line}.\n  Try: look for a loop whose condition "
+             "never becomes false.";
+    default:
+      return "an access to memory that is not the program's (segmentation fault)${line:+ at "
+             "$line}.\n  Try: look for an index that is too large, a pointer that was never set, "
+             "or "
+             "device memory that host code reads or writes.";
+  }
+}
 
 }  // namespace
 
@@ -54,12 +76,8 @@ void report_host_fault(int signal, const void* pc) {
   std::snprintf(
       command + length, sizeof command - static_cast<unsigned>(length),
       " 2>/dev/null | grep -v -e '?' -e /cpu_device/src/ -e /include/ | sed 's/ (disc.*//; s,.*/,,;"
-      " q'); echo \"CPU device: %s${line:+ at $line}.\n  Try: %s.\" >&2",
-      signal == SIGFPE ? "an integer division by zero"
-                       : "an access to memory that is not the program's (segmentation fault)",
-      signal == SIGFPE ? "look at what the line divides by"
-                       : "look for an index that is too large, a pointer that was never set, or "
-                         "device memory that host code reads or writes");
+      " q'); echo \"CPU device: %s\" >&2",
+      sentence(signal));
   alarm(kPatience);
   const pid_t child = vfork();
   if (child == 0) {

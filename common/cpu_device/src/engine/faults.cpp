@@ -74,6 +74,22 @@ bool wants_alignment(const unsigned char* instruction) {
 }
 #endif
 
+const void* interrupted_at(const void* context) {
+  const auto& registers = static_cast<const ucontext_t*>(context)->uc_mcontext;
+#if defined(__x86_64__)
+  return reinterpret_cast<const void*>(registers.gregs[REG_RIP]);
+#else
+  return reinterpret_cast<const void*>(registers.pc);
+#endif
+}
+
+/// Of abort(), and of somebody who wants to know where the program hangs.
+void on_ending_signal(int signal, siginfo_t*, void* context) {
+  report_host_fault(signal, interrupted_at(context));
+  ::signal(signal, SIG_DFL);
+  raise(signal);
+}
+
 void on_signal(int signal, siginfo_t* info, void* raw) {
   worker* w = current_worker();
   const bool ours = w != nullptr && w->in_kernel.load(std::memory_order_relaxed);
@@ -83,14 +99,7 @@ void on_signal(int signal, siginfo_t* info, void* raw) {
       previous.sa_sigaction(signal, info, raw);
       return;
     }
-    if (previous.sa_handler == SIG_DFL) {
-#if defined(__x86_64__)
-      const auto pc = static_cast<ucontext_t*>(raw)->uc_mcontext.gregs[REG_RIP];
-#else
-      const auto pc = static_cast<ucontext_t*>(raw)->uc_mcontext.pc;
-#endif
-      report_host_fault(signal, reinterpret_cast<const void*>(pc));
-    }
+    if (previous.sa_handler == SIG_DFL) report_host_fault(signal, interrupted_at(raw));
     sigaction(signal, &previous, nullptr);  // the fault comes again and takes its usual course
     return;
   }
@@ -124,6 +133,12 @@ void install_handlers() {
   sigaction(SIGSEGV, &action, &previous_segv);
   sigaction(SIGBUS, &action, &previous_bus);
   sigaction(SIGFPE, &action, &previous_fpe);
+  action.sa_sigaction = &on_ending_signal;
+  for (const int signal : {SIGABRT, SIGQUIT}) {
+    struct sigaction previous = {};
+    sigaction(signal, nullptr, &previous);
+    if (previous.sa_handler == SIG_DFL) sigaction(signal, &action, nullptr);
+  }
   install_turn_handler();
 }
 
