@@ -177,16 +177,15 @@ void clean_stack([[maybe_unused]] const fiber_stack& s, [[maybe_unused]] const c
 #endif
 }
 
-/// Every change of stacks is in one of these: leave_stack(), the change, come_back().
-inline void* leave_stack(worker& w, fiber* to) {
+/// Every change of stacks is in one of these: leave_stack(), the change, come_back(). The sanitizer
+/// keeps in `fake` what come_back() needs; null: nothing comes back to the stack that is left.
+inline void leave_stack(worker& w, fiber* to, [[maybe_unused]] void** fake) {
   ++progress.waits;
   w.current = to;
-  void* fake = nullptr;
 #ifdef CPU_DEVICE_ASAN
   const fiber_stack& s = w.stacks[to->stack];
-  __sanitizer_start_switch_fiber(&fake, s.low, static_cast<std::size_t>(s.top - s.low));
+  __sanitizer_start_switch_fiber(fake, s.low, static_cast<std::size_t>(s.top - s.low));
 #endif
-  return fake;
 }
 inline void* come_back([[maybe_unused]] void* fake, void* result) {
 #ifdef CPU_DEVICE_ASAN
@@ -197,14 +196,20 @@ inline void* come_back([[maybe_unused]] void* fake, void* result) {
 
 /// Goes on where `to` waits. Returns `result` when `from` goes on.
 inline void* change_stack(worker& w, fiber* from, fiber* to, void* result = nullptr) {
-  void* fake = leave_stack(w, to);
+  void* fake = nullptr;
+  leave_stack(w, to, &fake);
   return come_back(fake, cpu_device_switch(&from->sp, to->sp, result));
 }
 
-inline void* resume(worker& w, fiber* from, fiber* to, void* result = nullptr) {
+/// From here on, the running thread is that of `to`.
+inline void become(fiber* to) {
   const thread_position& position = to->position();
   threadIdx = {position.x, position.y, position.z};
   progress.position = &position;
+}
+
+inline void* resume(worker& w, fiber* from, fiber* to, void* result = nullptr) {
+  become(to);
   return change_stack(w, from, to, result);
 }
 
@@ -241,7 +246,8 @@ void* start_on_new_stack(worker& w, fiber* me, void* result = nullptr) {
   w.last_starter = me;
   w.last_starter_began = w.newest_began;
   w.newest_began = begin;
-  void* fake = leave_stack(w, f);
+  void* fake = nullptr;
+  leave_stack(w, f, &fake);
 #ifdef CPU_DEVICE_ASAN
   void (*const run)(const void*) = &begin_stack;
 #else
@@ -793,17 +799,21 @@ void out_of_threads(unsigned finished) {
   const bool on_base = me == &w.base;
   progress.finished += finished;
   progress.stop = nullptr;
-  if (!on_base) {  // nothing starts any more, so it stays untouched
-    w.free_stacks[w.free_count++] = me;
-#ifdef CPU_DEVICE_ASAN
-    clean_stack(w.stacks[me->stack], static_cast<char*>(__builtin_frame_address(0)));
-#endif
-  }
+  if (!on_base) w.free_stacks[w.free_count++] = me;  // nothing starts: it stays untouched
+  fiber* to = &w.base;
   if (progress.finished != progress.count) {
     fetch_stack(w.ready[(w.head + 2) % kMaxThreads]->sp);
-    resume(w, me, next_ready(w));
-  } else if (!on_base) {
-    change_stack(w, me, &w.base);
+    to = next_ready(w);
+    become(to);
+  }
+  if (!on_base) {
+    // No function returns on this stack. From here on, none may have a variable of its own either:
+    // at the end of its scope, the sanitizer would forbid its place for whoever comes next.
+    clean_stack(w.stacks[me->stack], static_cast<char*>(__builtin_frame_address(0)));
+    leave_stack(w, to, nullptr);
+    cpu_device_switch(&me->sp, to->sp, nullptr);
+  } else if (to != me) {
+    change_stack(w, me, to);
   }
 }
 
