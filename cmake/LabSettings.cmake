@@ -115,7 +115,7 @@ if(LAB_ASAN)
 endif()
 
 # Over a thousand programs are linked when the whole course is checked.
-if(LAB_DEVICE STREQUAL "cpu" AND NOT CMAKE_EXE_LINKER_FLAGS MATCHES "-fuse-ld")
+if(LAB_DEVICE STREQUAL "cpu" AND NOT CMAKE_CROSSCOMPILING AND NOT CMAKE_EXE_LINKER_FLAGS MATCHES "-fuse-ld")
   # (Not lld: what it leaves undefined in the programs that list tests, no loader takes.)
   find_program(LAB_LINKER NAMES mold DOC "A linker that is faster than the compiler's own")
   if(LAB_LINKER)
