@@ -3,6 +3,11 @@
 
 #include "nvtx_timeline.hpp"
 
+#include <cuda_runtime.h>
+#ifdef __CPU_DEVICE__
+#include <cpu_device.h>
+#endif
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -124,7 +129,7 @@ std::pair<std::string, std::string> first_and_last_range(const lab::testing::rec
   return {all.front(), all.back()};
 }
 
-REQUIRED_WORK(RangesAroundTheCallsAndNamesForTheStreams) {
+REQUIRED_WORK(RangesAroundTheCalls) {
   struct plan {
     std::size_t n, chunk, turns_of_one, turns_of_two;
   };
@@ -163,14 +168,23 @@ REQUIRED_WORK(RangesAroundTheCallsAndNamesForTheStreams) {
         EXPECT_FALSE(range.starts_with("/process/queue")) << name << ": the queue waits";
       EXPECT_EQ(first_and_last_range(done, "cudaEventElapsedTime").second, "/process/fetch")
           << name;
+    }
+}
 
-      // The names are those of the streams that were used, in this order.
+#ifdef __CPU_DEVICE__
+REQUIRED_WORK(NamesOfTheStreamsThatAreUsedInTheirOrder) {
+  // Kernels are recorded when they run: at once, so in the order of their launches.
+  cpu_device::set_stream_policy(cpu_device::stream_policy::eager);
+  for (const auto& [version, name] : kSteps)
+    for (const auto& [n, chunk] : {std::pair<std::size_t, std::size_t>{5000, 1024}, {100, 256}}) {
+      const auto done = work_of(
+          [&, version = version, n = n, chunk = chunk] { return is_right(version, n, chunk); });
       std::vector<std::uint64_t> used;
       for (const auto& k : done.kernels) {
         const auto handle = reinterpret_cast<std::uintptr_t>(k.stream);
         if (std::find(used.begin(), used.end(), handle) == used.end()) used.push_back(handle);
       }
-      const bool two = version == step::two_streams && p.n > p.chunk;
+      const bool two = version == step::two_streams && n > chunk;
       ASSERT_EQ(used.size(), two ? 2U : 1U) << name << ": streams that kernels run in";
       EXPECT_EQ(done.named_streams.size(), version == step::two_streams ? 2U : 1U) << name;
       for (std::size_t i = 0; i < used.size(); ++i) {
@@ -180,6 +194,7 @@ REQUIRED_WORK(RangesAroundTheCallsAndNamesForTheStreams) {
       }
     }
 }
+#endif
 
 /// What is seen of a call, also of one that throws.
 template <class Call>

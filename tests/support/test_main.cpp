@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -81,7 +82,7 @@ class thread_orders : public ::testing::EmptyTestEventListener {
                                      stream_policy::interleaved};
     const auto which = static_cast<std::size_t>(repetition % kOrders);
     cpu_device::set_thread_order(kThreads[which], static_cast<unsigned>(repetition));
-    if (choose_policy_) cpu_device::set_stream_policy(kStreams[which]);
+    cpu_device::set_stream_policy(asked_for_.value_or(kStreams[which]));
   }
 
   void OnTestPartResult(const ::testing::TestPartResult& result) override {
@@ -95,7 +96,21 @@ class thread_orders : public ::testing::EmptyTestEventListener {
   }
 
  private:
-  const bool choose_policy_ = !is_set("CPU_DEVICE_STREAMS");
+  static std::optional<cpu_device::stream_policy> policy_of_the_environment() {
+    using cpu_device::stream_policy;
+    constexpr std::array<std::pair<std::string_view, stream_policy>, 5> kNames = {
+        {{"eager", stream_policy::eager},
+         {"deferred", stream_policy::deferred},
+         {"interleaved", stream_policy::interleaved},
+         {"newest_first", stream_policy::newest_first},
+         {"oldest_first", stream_policy::oldest_first}}};
+    const char* const asked = std::getenv("CPU_DEVICE_STREAMS");
+    for (const auto& [name, policy] : kNames)
+      if (asked != nullptr && name == asked) return policy;
+    return std::nullopt;
+  }
+
+  const std::optional<cpu_device::stream_policy> asked_for_ = policy_of_the_environment();
   std::string order_;
   bool stop_ = false;
 };
