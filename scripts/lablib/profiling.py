@@ -65,8 +65,10 @@ def profile(
             if status == 0:
                 raise LabError(f"{exercise.full_name} ended well but counted nothing.")
             return status
-        say()
         rows = ncu.read_csv(file) if tool else counters.read_table(file)
+        if not rows and status != 0:
+            return status  # the program has said why
+        say()
         kernels = ncu.read_roofline(file) if tool and kernels_file else roofline.of_rows(rows, "")
     print(counters.table(rows))
     if kernels_file:

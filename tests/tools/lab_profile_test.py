@@ -366,6 +366,9 @@ class ProfileTest(LabTest):
         self.assertIn("kernel sum", done.stdout)
         self.program("watched_lab.05.1", "exit 2")
         self.assert_status(2, self.lab("profile", "05.1"))
+        # Nothing was counted: it has said itself why.
+        self.program("watched_lab.05.1", 'echo "no"; : > "${CPU_DEVICE_COUNTERS:?}"; exit 1')
+        self.assertEqual("no\n", self.lab("profile", "05.1").stdout)
 
     def test_a_slow_program_is_told_to_take_less(self):
         self.program("watched_lab.05.1", "sleep 100")
