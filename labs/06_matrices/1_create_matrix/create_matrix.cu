@@ -15,15 +15,15 @@ namespace lab::create_matrix {
 namespace {
 
 __global__ void fill(int* elements, std::size_t rows, std::size_t columns) {
-  // TODO(2): make A[y][x] = 10 * y + x. Compute this thread's y and x in the whole grid. From there
+  // TODO(1): make A[y][x] = 10 * y + x. Compute this thread's y and x in the whole grid. From there
   //          it advances to the right and down, in strides as wide and as high as the grid.
   //          Invariant: whatever the grid, each element belongs to exactly one thread, and nothing
   //          outside the matrix is accessed.
 }
 
 void launch(int* elements, std::size_t rows, std::size_t columns, launch_shape shape) {
-  // TODO(3): launch `fill` with this grid and this block: a dim3 has an x and a y.
-  throw not_written("launching the kernel", 3);
+  // TODO(2): launch `fill` with this grid and this block: a dim3 has an x and a y.
+  throw not_written("the kernel with its launch", 1);
 }
 
 }  // namespace
@@ -33,11 +33,11 @@ void launch(int* elements, std::size_t rows, std::size_t columns, launch_shape s
 launch_shape covering(std::size_t rows, std::size_t columns) {
   constexpr unsigned kSide = 16;
   launch_shape shape{1, 1, kSide, kSide};
-  // TODO(1): set grid_x and grid_y: just enough blocks to cover all columns (x) and all rows (y),
+  // TODO(3): set grid_x and grid_y: just enough blocks to cover all columns (x) and all rows (y),
   //          but at least 1 and at most the device's cudaDevAttrMaxGridDimX and …Y. (device_limit()
   //          queries them, as in 03.1; now lab/launch_limits.hpp has it.) Any number of columns
   //          or rows is possible, even one so large that adding 15 overflows a std::size_t.
-  throw not_written("the grid that covers a matrix", 1);
+  throw not_written("the grid that covers a matrix", 3);
   return shape;
 }
 
