@@ -1263,6 +1263,19 @@ TEST(Samples, ThatNvccAcceptsAreAccepted) {
       ADD_FAILURE() << path << ':' << p.line << ": " << p.sentence;
 }
 
+// nvcc compiles it, and then no linker finds these variables.
+TEST(Samples, IndicesOfThreadsAreNotForTheHost) {
+  for (const std::string name : {"threadIdx", "blockIdx"}) {
+    const std::vector<rewriter::problem> found =
+        problems("// 1\nunsigned f() { return " + name + ".x; }\n");
+    ASSERT_EQ(found.size(), 1U);
+    EXPECT_EQ(found[0].line, 2);
+    EXPECT_EQ(found[0].sentence, "`" + name +
+                                     "` exists only in device code, and `f` runs on the host: use "
+                                     "it in a kernel or a `__device__` function");
+  }
+}
+
 // What names alone do not tell. A sample that has come to be refused belongs to refused/.
 TEST(Samples, ThatAreMissedAreAccepted) {
   for (const fs::path& path : samples("missed"))

@@ -1172,9 +1172,18 @@ class body_check {
                     "this lambda runs on the device and captures by reference what " + who() +
                         " has on the host: capture values, as in `[=] __device__`, or pointers to "
                         "device memory");
-    if (!device_ && check_host_write(i)) return;
+    if (!device_ && (check_host_write(i) || check_host_index(i))) return;
     if (!f_.templated && !check_device_member(i) && !check_device_construction(i))
       check_device_call(i);
+  }
+
+  /// `threadIdx.x` of no thread. (Host code has its own variables called `blockDim` and `gridDim`.)
+  bool check_host_index(std::size_t i) {
+    if (f_.templated || !is_built_in(i) || !is_one_of(ts_[i].text, {"threadIdx", "blockIdx"}))
+      return false;
+    report(i, "`" + std::string(ts_[i].text) + "` exists only in device code, and " + who() +
+                  " runs on the host: use it in a kernel or a `__device__` function");
+    return true;
   }
 
   /// `[&]` or `[a, &b]`, if i is the `__device__` of such a lambda.
