@@ -6,6 +6,7 @@
 The same cases run again in the check build: every memory access is watched and counted, and a*b+c
 is rounded once, as nvcc compiles it. And every TODO has to be written, but for those of a bonus."""
 
+import functools
 import os
 import re
 import tempfile
@@ -114,10 +115,11 @@ def check(
     program = build.test_path(root, "cpu", exercise, solution, watched=True)
     end = max(start + SECONDS, time.monotonic() + LEAST)
 
-    def is_over(so_far: test_program.Result) -> bool:
+    def is_over(part: List[str], so_far: test_program.Result) -> bool:
+        """Whether there is no more time, and all required work of a part has been looked at."""
         results = [*found.results, so_far]
         seen = {case.name for one in results for case in one.cases.values() if case.runs > 0}
-        return time.monotonic() > end and required <= seen
+        return time.monotonic() > end and required & {*part} <= seen
 
     def one_is_certain(result: test_program.Result) -> bool:
         """One mistake is enough. What a case on required work says may turn out to be about a bonus
@@ -125,6 +127,13 @@ def check(
         return any(
             not (points.is_required_work(case.name) and todos.bonus_is_begun)
             for case in not_about_bonus(result.failures, todos)
+        )
+
+    def is_to_end(part: List[str], so_far: test_program.Result) -> bool:
+        return (
+            one_is_certain(so_far)
+            or is_over(part, so_far)
+            or (stop_when is not None and stop_when())
         )
 
     found = Check(todos=todos)
@@ -144,23 +153,19 @@ def check(
     try:
         # What a bonus does keeps no other case from being looked at.
         for part in [part for names in bonus_apart([*quickest], todos) for part in parts(names)]:
+            if is_over(part, test_program.Result()):
+                continue
             result, rows = _run(
-                program,
-                part,
-                case_limit,
-                shown,
-                lambda so_far: (
-                    one_is_certain(so_far)
-                    or is_over(so_far)
-                    or (stop_when is not None and stop_when())
-                ),
+                program, part, case_limit, shown, functools.partial(is_to_end, part)
             )
             found.results.append(result)
             own = [row for row in rows if Path(row.file).name == exercise.lab_file.name]
             found.rows = counters.added_up([*found.rows, *own])
-            if result.cancelled and not one_is_certain(result) and not is_over(result):
+            if result.cancelled and not one_is_certain(result) and not is_over(part, result):
                 raise build.Cancelled
-            if one_is_certain(result) or not (result.passed or result.failures) or is_over(result):
+            if one_is_certain(result) or not (
+                result.passed or result.failures or is_over(part, result)
+            ):
                 break
     finally:
         shown.done()

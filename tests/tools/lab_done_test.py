@@ -389,6 +389,35 @@ class DoneTest(LabTest):
             )
         self.assertEqual(["Suite.Work"], [case.name for case in found.mistakes])
 
+    def test_where_a_bonus_is_begun_the_core_has_no_more_time_than_there_is(self):
+        begun = self.root / "begun"  # by the slow one: then the time is over
+        self.gtest(
+            "lab_test.05.1",
+            ["A", "Slow", "Work"],
+            watched=(
+                f"fails('by one thread') if name == 'Work' else name != 'Slow' or"
+                f" (open({str(begun)!r}, 'w').close(), time.sleep(600))"
+            ),
+        )
+        with (
+            mock.patch.dict(os.environ, self.env),
+            mock.patch.object(
+                done, "time", mock.Mock(monotonic=lambda: 100.0 if begun.exists() else 0.0)
+            ),
+            mock.patch.object(done.points, "is_required_work", lambda name: name == "Suite.Work"),
+        ):
+            found = done.check(
+                self.root,
+                resolve_one(self.root, "05.1"),
+                [Case("Suite.Slow", seconds=9), Case("Suite.A"), Case("Suite.Work", seconds=1)],
+                solution=False,
+                device=Device("cpu", ""),
+                case_limit=60,
+                todos=Todos(all_bonus=[2]),
+            )
+        self.assertEqual((3, 2), (found.asked, found.seen))
+        self.assertEqual(["Suite.Work"], [case.name for case in found.failures])
+
 
 class WrittenTest(LabTest):
     STARTER = """void f() {
