@@ -50,7 +50,7 @@ __global__ void subtract_column_means(const float* table, float* result, std::si
 
   for (unsigned half = kRows / 2; half > 0; half /= 2) {
     if (y < half) {
-      __syncthreads();  // what the level before has added is in place
+      __syncthreads();  // the previous level is complete
       tile[y][x] += tile[y + half][x];
     }
   }

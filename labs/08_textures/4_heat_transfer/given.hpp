@@ -49,7 +49,7 @@ inline void require_temperatures(const char* name, std::span<const float> cells,
                                  std::size_t count) {
   refuse_if(cells.size() != count, "heat_transfer: ", name, " has ", cells.size(),
             " cells, the plate ", count);
-  const auto is_bad = [](float t) { return !(std::fabs(t) <= kHottest); };  // so is a NaN
+  const auto is_bad = [](float t) { return !(std::fabs(t) <= kHottest); };  // true for a NaN, too
   const auto bad = std::ranges::find_if(cells, is_bad);
   if (bad != cells.end())
     throw invalid_input(std::string("heat_transfer: ") + name + "[" +

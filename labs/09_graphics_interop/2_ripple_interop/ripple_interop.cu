@@ -28,7 +28,7 @@ __global__ void ripple(int width, int height, float phase, uchar4* pixels) {
   // TODO(1): store the grey value of this thread's pixel (x, y), where row 0 is the top row.
 }
 
-/// Launches it in the default stream; `timer` gets its time.
+/// Launches the kernel in the default stream; `timer` measures it.
 void launch(int width, int height, int tick, uchar4* pixels, event_timer& timer) {
   const dim3 blocks(static_cast<unsigned>((width + kTile - 1) / kTile),
                     static_cast<unsigned>((height + kTile - 1) / kTile));

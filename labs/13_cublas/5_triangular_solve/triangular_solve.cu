@@ -61,7 +61,7 @@ result solve_on_device(step version, const linear_system& s, const solve_options
   const double* a = device_a.data();
   double* x = device_x.data();
   const auto call = [&] { /* the call */ };
-  const float ms = time_kernel(call, [&] { device_x.copy_from(s.b); });  // x was b
+  const float ms = time_kernel(call, [&] { device_x.copy_from(s.b); });  // x overwrites b
   if (options.with_handle) (void)cublasDestroy(blas);
   return {device_x.to_vector(), ms};
 }

@@ -45,7 +45,7 @@ __global__ void tiled(const float* a, const float* b, float* c, shape size) {
     tile_b[y][x] = column < size.n && first + y < size.k ? b[(first + y) * size.n + column] : 0.0F;
     __syncthreads();  // both tiles are complete
     for (unsigned i = 0; i < kTile; ++i) sum += tile_a[y][i] * tile_b[i][x];
-    __syncthreads();  // all have read them: the next ones may come
+    __syncthreads();  // all threads have read them: the next tiles may be loaded
   }
   if (row < size.m && column < size.n) c[row * size.n + column] = sum;
 }

@@ -113,7 +113,7 @@ __device__ unsigned count_tile(const pass<Key>& job, tile_of_thread<Key>& mine,
                                tile_memory<Key>& memory) {
   clear(memory.position);
   mine.load(mine.key, job.keys, last_key<Key>());
-  __syncthreads();  // all counts are 0, and the tile before has left
+  __syncthreads();  // all counts are 0, and the previous tile is stored
   clear(memory.masks);
   // TODO(6): each warp counts its own keys, in memory.position[warp].
   __syncthreads();  // all warps have counted
@@ -147,7 +147,7 @@ template <class Key, bool kPairs>
 __device__ void leave_tile(const pass<Key>& job, const tile_of_thread<Key>& mine,
                            std::size_t target, tile_memory<Key>& memory) {
   if (threadIdx.x < kDigits) memory.target[threadIdx.x] = target;
-  __syncthreads();  // the tile is sorted, and all targets are there
+  __syncthreads();  // the tile is sorted, and all targets are known
   // TODO(9): consecutive threads store consecutive keys: key i of the tile goes to i + the
   //          target of its digit. Keys that stand for elements past n are at the end of the tile,
   //          and are not stored. Then the same for the values, in the memory of the keys.
@@ -279,7 +279,7 @@ result<Key> with_thrust(std::span<const Key> keys, std::span<const std::uint32_t
   thrust::copy(device_keys.begin(), device_keys.end(), out.keys.begin());
   thrust::copy(device_values.begin(), device_values.end(), out.values.begin());
   return out;
-} catch (const thrust::system_error& error) {  // what Thrust makes of a CUDA error
+} catch (const thrust::system_error& error) {  // this is how Thrust reports a CUDA error
   throw cuda_error(static_cast<cudaError_t>(error.code().value()), "thrust", __FILE__, __LINE__);
 }
 

@@ -41,7 +41,7 @@ std::vector<row> study(std::span<const problem> problems, std::span<const method
   //          pairs). Then measure every problem with every method, in the order of the contract.
   //          Exceptions of Thrust become a cuda_error below.
   throw not_written("the study", 1);
-} catch (const thrust::system_error& error) {  // what Thrust makes of a CUDA error
+} catch (const thrust::system_error& error) {  // this is how Thrust reports a CUDA error
   throw cuda_error(static_cast<cudaError_t>(error.code().value()), "thrust", __FILE__, __LINE__);
 }
 

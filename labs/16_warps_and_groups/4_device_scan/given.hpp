@@ -75,7 +75,7 @@ __device__ inline of_tile scan_warps(unsigned of_warp) {
   if (lane == 0) of_warps[warp] = of_warp;
   __syncthreads();
   const unsigned sums = scan_warp(lane < blockDim.x / kLanes ? of_warps[lane] : 0);
-  __syncthreads();  // everyone has read `of_warps`
+  __syncthreads();  // all threads have read `of_warps`
   return {__shfl_sync(kAllLanes, sums, warp) - of_warp, __shfl_sync(kAllLanes, sums, kLanes - 1)};
 }
 

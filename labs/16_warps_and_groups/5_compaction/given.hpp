@@ -60,7 +60,7 @@ __global__ void scan_counts(Count* counts, std::size_t n) {
     __syncthreads();
     if (i < n) counts[i] = carry + (warp > 0 ? sums[warp - 1] : 0) + in_warp - mine;
     carry += sums[kLanes - 1];
-    __syncthreads();  // everyone has read `sums`
+    __syncthreads();  // all threads have read `sums`
   }
   if (threadIdx.x == 0) counts[n] = carry;
 }

@@ -57,7 +57,7 @@ __device__ inline std::size_t cells_apart() { return std::size_t{gridDim.x} * bl
 /// The sum of what the threads of this block contribute, for all of them. All of them call it.
 __device__ inline double sum_of_threads(double mine) {
   __shared__ double cache[kThreads];
-  __syncthreads();  // all have read the sum before this one
+  __syncthreads();  // all threads have read the previous sum
   return sum_of_block(cache, mine);
 }
 

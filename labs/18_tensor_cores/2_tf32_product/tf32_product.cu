@@ -17,7 +17,7 @@ namespace {
 
 // --- wmma: as in 18.1, with a different format ---------------------------------------------------
 
-/// Brings a four into shared memory through registers, rounded to TF32.
+/// Copies a `four` into shared memory through registers, rounded to TF32.
 __device__ void load_rounded(four f) {
   // TODO(1): load 16 bytes, or take zeros if f.from is null; wmma::__float_to_tf32() each of the
   //          four; store 16 bytes.

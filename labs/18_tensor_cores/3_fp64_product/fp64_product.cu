@@ -55,7 +55,7 @@ template <class Sums>
 void launch_staged(void (*kernel)(factors, double*), const factors& in, double* c) {
   using T = typename Sums::tiles;
   constexpr unsigned kBytes = kStages * sizeof(slice<T>);
-  CUDA_CHECK(cudaFuncSetAttribute(kernel,  // more than 48 KiB must be asked for
+  CUDA_CHECK(cudaFuncSetAttribute(kernel,  // more than 48 KiB must be requested
                                   cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes));
   kernel<<<blocks_for<T>(in.size), T::kThreads, kBytes>>>(in, c);
 }

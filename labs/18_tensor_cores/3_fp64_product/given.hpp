@@ -315,9 +315,9 @@ __global__ void __launch_bounds__(Sums::tiles::kThreads) one_stage(factors in, d
   for (std::size_t first = 0; first < in.size.k; first += Sums::tiles::BK) {
     copies.start(now);
     __pipeline_wait_prior(0);  // this thread's copies have arrived
-    __syncthreads();           // all threads' have
+    __syncthreads();           // all threads' copies have arrived
     sums.add(now);
-    __syncthreads();  // all have read the slice
+    __syncthreads();  // all threads have read the slice
   }
   sums.store(c, in.size, block, &now.a[0][0]);
 }

@@ -357,7 +357,7 @@ __global__ void __launch_bounds__(T::kThreads)
   unsigned now = 0, free = T::kStages - 1;
   for (std::size_t first = 0; first < in.k; first += T::BK) {
     __pipeline_wait_prior(T::kStages - 2);  // this thread's copies into stage[now] have arrived
-    __syncthreads();  // all threads' have; and all have multiplied what is in stage[free]
+    __syncthreads();  // all copies have arrived, and all threads are done with stage[free]
     copies.start(stage[free]);
     add_slice<T, kProducts>(stage[now], sums);
     free = now;

@@ -79,7 +79,7 @@ int add_by_hand(int a, int b, unsigned threads) {
   }
 
   const cudaError_t first_free = cudaFree(device_sum);
-  const cudaError_t second_free = cudaFree(device_numbers);  // also when the first one fails
+  const cudaError_t second_free = cudaFree(device_numbers);  // even if the first one fails
   CUDA_CHECK(first_free);
   CUDA_CHECK(second_free);
   return sum;

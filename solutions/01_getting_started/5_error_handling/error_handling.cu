@@ -29,7 +29,7 @@ void check_status(cudaError_t status, const char* call, const char* file, int li
   // BEGIN SOLUTION
   // STUB: throw not_written("check_status", 1);
   if (status == cudaSuccess) return;
-  (void)cudaGetLastError();  // asking takes it away
+  (void)cudaGetLastError();  // clears the error
   throw failed_call({cudaGetErrorName(status), cudaGetErrorString(status), call, file, line});
   // END SOLUTION
 }

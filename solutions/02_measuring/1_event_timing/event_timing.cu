@@ -73,7 +73,7 @@ bool is_too_early(const event& start, const event& stop) {
   float unknown = 0;
   const cudaError_t answer = cudaEventElapsedTime(&unknown, start.get(), stop.get());
   if (answer == cudaErrorNotReady) {
-    (void)cudaGetLastError();  // forgets it
+    (void)cudaGetLastError();  // clears the error
     return true;
   }
   CUDA_CHECK(answer);

@@ -49,7 +49,7 @@ __global__ void sum_heights(Number* partial, std::size_t n) {
   //          exactly one thread; every thread stores a sum, even one without strips.
   // BEGIN SOLUTION
   const std::size_t each = n / threads;
-  const std::size_t more = n % threads;  // so many threads have one strip more
+  const std::size_t more = n % threads;  // this many threads have one more strip
   const std::size_t first = thread * each + (thread < more ? thread : more);
   const std::size_t count = each + (thread < more ? 1 : 0);
 

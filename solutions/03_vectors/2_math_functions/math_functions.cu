@@ -115,7 +115,7 @@ errors measure(std::span<const double> values, std::span<const long double> exac
   refuse_if(values.size() != exact.size(), "math_functions: ", values.size(),
             " values cannot be compared with ", exact.size());
   errors found;
-  long double sum = 0, largest = 0;  // as a double it may be less: an equal error would be larger
+  long double sum = 0, largest = 0;  // a double may round down, and an equal error would be larger
   for (std::size_t i = 0; i < values.size(); ++i) {
     long double error = std::fabs(values[i] - exact[i]);
     if (std::isnan(error)) error = std::numeric_limits<long double>::infinity();

@@ -55,10 +55,10 @@ __global__ void subtract_column_means(const float* table, float* result, std::si
   for (unsigned half = kRows / 2; half > 0; half /= 2) {
     // BEGIN SOLUTION
     // STUB: if (y < half) {
-    // STUB:   __syncthreads();  // what the level before has added is in place
+    // STUB:   __syncthreads();  // the previous level is complete
     // STUB:   tile[y][x] += tile[y + half][x];
     // STUB: }
-    __syncthreads();  // what the level before has added is in place; outside the if: all arrive
+    __syncthreads();  // the previous level is complete; outside the if: all threads arrive
     if (y < half) tile[y][x] += tile[y + half][x];
     // END SOLUTION
   }

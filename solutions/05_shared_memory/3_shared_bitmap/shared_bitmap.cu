@@ -38,9 +38,9 @@ __global__ void draw_tiles(int width, int height, wave across, wave down, int* g
   // STUB:
   // STUB: tile[i][j] = across.values[x % across.period] * down.values[y % down.period] / kBright;
   // STUB: greens[std::size_t{y} * width + x] = tile[kTile - 1 - i][kTile - 1 - j];
-  // Points outside of the picture, too: turned, they may be inside.
+  // Points outside the picture, too: rotated, they may be inside.
   tile[i][j] = across.values[x % across.period] * down.values[y % down.period] / kBright;
-  __syncthreads();  // the tile is complete; no thread has left
+  __syncthreads();  // the tile is complete; no thread has returned early
   if (in_picture) greens[std::size_t{y} * width + x] = tile[kTile - 1 - i][kTile - 1 - j];
   // END SOLUTION
 }

@@ -40,10 +40,10 @@ __global__ void relax_block(float* matrix, std::size_t sweeps) {
   for (std::size_t i = 0; i < sweeps; ++i) {
     const float sum = cell[row - 1][column] + cell[row][column - 1] + cell[row][column + 1];
     const float mean = 0.25F * (sum + cell[row + 1][column]);
-    __syncthreads();  // all have read: the old values may go
+    __syncthreads();  // all threads have read: the old values can be overwritten
 
     cell[row][column] = mean;
-    __syncthreads();  // all have written: the new values are complete
+    __syncthreads();  // all threads have written: the new values are complete
   }
   matrix[row * width + column] = cell[row][column];
 }

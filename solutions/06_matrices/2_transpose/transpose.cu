@@ -56,7 +56,7 @@ __global__ void tile(const float* from, float* to, std::size_t rows, std::size_t
   const std::size_t first_y = std::size_t{blockIdx.y} * kWarp;
   if (first_y + ty < rows && first_x + tx < columns)
     elements[ty][tx] = from[(first_y + ty) * columns + first_x + tx];
-  __syncthreads();  // outside of the if: all threads of the block arrive
+  __syncthreads();  // outside the if: all threads of the block arrive
 
   // In the result x is the row: this thread writes row first_x + ty, and its neighbour in x the
   // next element.

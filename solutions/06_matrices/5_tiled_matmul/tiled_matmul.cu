@@ -46,7 +46,7 @@ __global__ void __launch_bounds__(kTile* kTile)
     tile_b[y][x] = first + y < size.k && column_inside ? b[(first + y) * size.n + column] : 0;
     __syncthreads();  // both tiles are complete
     for (unsigned i = 0; i < kTile; ++i) sum += tile_a[y][i] * tile_b[i][x];
-    __syncthreads();  // all have read them: the next ones may come
+    __syncthreads();  // all threads have read them: the next tiles may be loaded
   }
   if (row_inside && column_inside) c[row * size.n + column] = sum;
   // END SOLUTION
@@ -111,7 +111,7 @@ __global__ void __launch_bounds__(BM* BN / (TM * TN))
         for (unsigned s = 0; s < TN; ++s) sum[r][s] += of_a * of_b[s];
       }
     }
-    __syncthreads();  // all have read these tiles
+    __syncthreads();  // all threads have read these tiles
   }
   // END SOLUTION
 
@@ -291,8 +291,8 @@ __global__ void __launch_bounds__(Tiling::kThreads, Tiling::kResident)
   for (std::size_t first = 0; first < size.k; first += Tiling::BK) {
     const auto next = load<Tiling, kAligned>(a, b, size, first + Tiling::BK);
     multiply_slice(slices[current], mine, sum);
-    put(next, slices[current ^ 1U]);  // which all left before the last barrier
-    __syncthreads();  // the next slice is complete, and no thread reads the current one any more
+    put(next, slices[current ^ 1U]);  // which no thread has read since the last barrier
+    __syncthreads();  // the next slice is complete, and no thread still reads the current one
     current ^= 1U;
   }
   // END SOLUTION

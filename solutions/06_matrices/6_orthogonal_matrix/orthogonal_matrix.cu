@@ -74,7 +74,7 @@ __global__ void __launch_bounds__(kThreads)
     lower[y][x] = element(a, n, first_column + y, first + x);
     __syncthreads();  // both tiles are complete
     for (unsigned i = 0; i < kTile; ++i) sum += upper[y][i] * lower[x][i];
-    __syncthreads();  // all have read them: the next ones may come
+    __syncthreads();  // all threads have read them: the next tiles may be loaded
   }
 
   const std::size_t row = first_row + y, column = first_column + x;

@@ -23,7 +23,7 @@ __device__ bool differ(const sums& entry, float relative) {
   // BEGIN SOLUTION
   // STUB: return false;
   const bool same = fabsf(entry.ab - entry.ba) <= relative * entry.magnitude;
-  return !(same && isfinite(entry.magnitude));  // which is at least as large as ab and ba
+  return !(same && isfinite(entry.magnitude));  // the magnitude is at least as large as ab and ba
   // END SOLUTION
 }
 
@@ -58,7 +58,7 @@ __global__ void __launch_bounds__(kTile* kTile)
       mine.ba += ba;
       mine.magnitude += fabsf(ab) + fabsf(ba);
     }
-    __syncthreads();  // all have read them: the next ones may come
+    __syncthreads();  // all threads have read them: the next tiles may be loaded
   }
   // END SOLUTION
 

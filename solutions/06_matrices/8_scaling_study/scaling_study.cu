@@ -38,7 +38,7 @@ __global__ void __launch_bounds__(kBlock* kBlock)
     __syncthreads();  // both tiles are complete
 #pragma unroll
     for (unsigned i = 0; i < kBlock; ++i) sum += tile_a[y][i] * tile_b[i][x];
-    __syncthreads();  // all have read them: the next ones may come
+    __syncthreads();  // all threads have read them: the next tiles may be loaded
   }
   if (row < size.m && column < size.n) c[row * size.n + column] = sum;
   // END SOLUTION

@@ -77,7 +77,7 @@ result simulate_global_memory(const task& plate) {
     for (int i = 0; i < plate.steps; ++i) {
       copy_heaters<<<blocks, kThreads>>>(plate.width, plate.height, heaters.data(), input);
       blend<<<blocks, kThreads>>>(plate.width, plate.height, input, output);
-      std::swap(input, output);  // what was written last is the next step's input, or the result
+      std::swap(input, output);  // the newest cells are the next step's input, or the result
     }
   });
   return {cells_at(input, plate.width, plate.height), kernel_ms};

@@ -129,7 +129,7 @@ result draw(int width, int height) {
   // STUB: throw not_written("drawing", 5);
   const std::size_t count = static_cast<std::size_t>(width) * static_cast<std::size_t>(height);
   const pixel_buffer buffer(count * sizeof(uchar4));
-  const registration registered(buffer);  // goes before its buffer does
+  const registration registered(buffer);  // destroyed before its buffer
   const dim3 threads(kTile, kTile);
   const dim3 blocks(static_cast<unsigned>((width + kTile - 1) / kTile),
                     static_cast<unsigned>((height + kTile - 1) / kTile));
@@ -139,7 +139,7 @@ result draw(int width, int height) {
   uchar4* pixels = mapped.pixels(bytes);
   if (bytes < count * sizeof(uchar4)) throw gl_error("OpenGL's buffer is too small");
   const float kernel_ms = time_kernel([&] { paint<<<blocks, threads>>>(width, height, pixels); });
-  mapped.unmap();  // from here on `pixels` points nowhere
+  mapped.unmap();  // from here on `pixels` is invalid
 
   draw_pixels(buffer, width, height);
   return {canvas.read(), kernel_ms};

@@ -37,7 +37,7 @@ __global__ void ripple(int width, int height, float phase, uchar4* pixels) {
   // END SOLUTION
 }
 
-/// Launches it in the default stream; `timer` gets its time.
+/// Launches the kernel in the default stream; `timer` measures it.
 void launch(int width, int height, int tick, uchar4* pixels, event_timer& timer) {
   const dim3 blocks(static_cast<unsigned>((width + kTile - 1) / kTile),
                     static_cast<unsigned>((height + kTile - 1) / kTile));
@@ -102,10 +102,10 @@ class pond_in_opengl {
     event_timer timer;
     mapped_buffer<uchar4> pixels(registered_, count_);
     launch(width_, height_, tick, pixels.data(), timer);
-    pixels.unmap();  // what OpenGL draws from now on waits for the kernel
+    pixels.unmap();  // OpenGL's drawing after this waits for the kernel
 
     glBindBuffer(GL_PIXEL_UNPACK_BUFFER, buffer_.name());
-    picture_.draw(nullptr);  // from the beginning of the buffer that is bound
+    picture_.draw(nullptr);  // from the beginning of the bound buffer
     glBindBuffer(GL_PIXEL_UNPACK_BUFFER, 0);
     return timer.milliseconds();
     // END SOLUTION

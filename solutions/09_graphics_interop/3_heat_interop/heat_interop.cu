@@ -62,7 +62,7 @@ class device_plate {
       CUDA_CHECK(cudaGetLastError());
       blend<<<blocks_, kThreads>>>(width_, height_, cells_.data(), others_.data());
       CUDA_CHECK(cudaGetLastError());
-      std::swap(cells_, others_);  // after any number of steps, cells_ was written last
+      std::swap(cells_, others_);  // after any number of steps, cells_ has the newest values
     }
     colour<<<blocks_, kThreads>>>(width_, height_, cells_.data(), colours_.data(), pixels);
     CUDA_CHECK(cudaGetLastError());
@@ -114,7 +114,7 @@ class view_in_opengl {
     event_timer timer;
     mapped_buffer<uchar4> pixels(registered_, plate.count());
     plate.advance_and_colour(pixels.data(), timer);
-    pixels.unmap();  // what OpenGL draws from now on waits for the kernels
+    pixels.unmap();  // OpenGL's drawing after this waits for the kernels
 
     glBindBuffer(GL_PIXEL_UNPACK_BUFFER, buffer_.name());
     picture_.draw(nullptr);
@@ -124,7 +124,7 @@ class view_in_opengl {
 
  private:
   pixel_buffer buffer_;
-  registered_buffer registered_;  // goes before its buffer does
+  registered_buffer registered_;  // destroyed before its buffer
   gl_picture picture_;
 };
 

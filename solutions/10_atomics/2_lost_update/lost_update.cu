@@ -24,7 +24,7 @@ __global__ void replay_turns(const turn* schedule, std::size_t turns, int* x, mo
   //          Invariant: no turn begins before the previous one is over. Every thread reaches every
   //          __syncthreads(), even if it is not its turn.
   // BEGIN SOLUTION
-  unsigned own = 0;  // unsigned: the largest number may be added to
+  unsigned own = 0;  // unsigned: even the largest int can be incremented
   for (std::size_t k = 0; k < turns; ++k) {
     if (schedule[k].thread == threadIdx.x) {
       if (schedule[k].op == operation::read) own = static_cast<unsigned>(*x);

@@ -115,11 +115,11 @@ __global__ void per_block(std::uint64_t points, std::uint64_t seed, counter* tot
   //          contribute 0. One thread adds the block's sum.
   //          Every thread of the block reaches the __syncthreads().
   // BEGIN SOLUTION
-  __shared__ unsigned sum_of[kLanes];  // of a warp of this block
+  __shared__ unsigned sum_of[kLanes];  // one for each warp of this block
   const unsigned lane = threadIdx.x % kLanes, warp = threadIdx.x / kLanes;
   const unsigned sum = sum_of_warp(hits_of_thread(points, seed));
   if (lane == 0) sum_of[warp] = sum;
-  __syncthreads();  // the sums of all warps are there
+  __syncthreads();  // the sums of all warps are complete
 
   if (warp == 0) {  // no barrier after this: the other warps have nothing more to do
     const unsigned block_sum = sum_of_warp(lane < blockDim.x / kLanes ? sum_of[lane] : 0);

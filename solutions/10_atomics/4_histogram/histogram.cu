@@ -74,7 +74,7 @@ __global__ void shared_atomics(const std::uint8_t* bytes, std::size_t n, counter
   //          all have counted. Every thread of the block reaches every __syncthreads(), even one
   //          that has no byte.
   // BEGIN SOLUTION
-  __shared__ unsigned block_histogram[kBins];  // what this block has counted
+  __shared__ unsigned block_histogram[kBins];  // this block's counts
   for (unsigned bin = threadIdx.x; bin < kBins; bin += blockDim.x) block_histogram[bin] = 0;
   __syncthreads();  // all counters are 0
 

@@ -84,7 +84,7 @@ result process(step version, std::span<const int> a, std::span<const int> b, std
   // STUB: if (version == step::breadth_first) throw not_written("step breadth_first", 3);
   // STUB: return host_part_of_process(version, a, b, chunk, [](work&, std::size_t) {});
   return host_part_of_process(version, a, b, chunk, [&](work& all, std::size_t size) {
-    let_wait(all.stream1, all.stream0, all.begun);  // nothing begins before the clock
+    let_wait(all.stream1, all.stream0, all.begun);  // nothing begins before the clock starts
     const auto run = version == step::depth_first ? depth_first : breadth_first;
     run(all.stream0, all.stream1, all.host, all.memory0, all.memory1, size);
     let_wait(all.stream0, all.stream1, all.done);

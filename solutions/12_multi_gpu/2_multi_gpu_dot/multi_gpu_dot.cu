@@ -151,7 +151,7 @@ result one_thread(std::span<const float> a, std::span<const float> b,
   for (std::size_t k = 0; k + 1 < cuts.size(); ++k) {
     const std::size_t n = cuts[k + 1] - cuts[k];
     if (n == 0) continue;
-    CUDA_CHECK(cudaSetDevice(static_cast<int>(k)));  // the part's memory is there
+    CUDA_CHECK(cudaSetDevice(static_cast<int>(k)));  // the part's memory is allocated there
     parts.emplace_back(static_cast<int>(k), cuts[k], n);
   }
 
@@ -192,14 +192,14 @@ result staged(std::span<const float> a, std::span<const float> b,
   // BEGIN SOLUTION
   // STUB: throw not_written("step staged", 6);
   for (const share_of_pieces& share : shares) {
-    CUDA_CHECK(cudaSetDevice(share.device));  // the lane's memory and stream are there
+    CUDA_CHECK(cudaSetDevice(share.device));  // the lane's memory and stream are created there
     lanes.push_back(
         std::make_unique<staging_lane>(share.pieces(), blocks_for(kStagingPiece, share.device)));
   }
 
   const host_timer total;
   in_host_threads(shares.size(), [&](std::size_t k) {
-    CUDA_CHECK(cudaSetDevice(shares[k].device));  // a thread's current device is its own
+    CUDA_CHECK(cudaSetDevice(shares[k].device));  // each host thread has its own current device
     send_pieces(*lanes[k], a, b, shares[k]);
   });
   double sum = 0;

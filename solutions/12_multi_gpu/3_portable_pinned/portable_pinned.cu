@@ -129,7 +129,7 @@ void zero_copy(job& all) {
 
 void copies(job& all, std::list<device_part>& memory, host_timer& total) {
   for (const part& its : all.parts) {
-    CUDA_CHECK(cudaSetDevice(its.device));  // the part's memory is there
+    CUDA_CHECK(cudaSetDevice(its.device));  // the part's memory is allocated there
     memory.emplace_back(its);
     look(all.a, all.reports[static_cast<std::size_t>(its.device)]);
   }
@@ -151,7 +151,7 @@ void copies(job& all, std::list<device_part>& memory, host_timer& total) {
   for (const device_part& p : memory) {
     const auto device = static_cast<std::size_t>(p.device);
     CUDA_CHECK(cudaSetDevice(p.device));
-    CUDA_CHECK(cudaStreamSynchronize(p.queue));  // its last work is the copy of the sums
+    CUDA_CHECK(cudaStreamSynchronize(p.queue));  // its last operation is the copy of the sums
     all.sums[device] = sum_of(all.partial, p);
     all.reports[device].kernel_ms = p.kernel.milliseconds();
   }

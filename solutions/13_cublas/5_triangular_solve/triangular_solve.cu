@@ -86,20 +86,20 @@ result solve_on_device(step version, const linear_system& s, const solve_options
   // STUB: const double* a = device_a.data();
   // STUB: double* x = device_x.data();
   // STUB: const auto call = [&] { /* the call */ };
-  // STUB: const float ms = time_kernel(call, [&] { device_x.copy_from(s.b); });  // x was b
+  // STUB: const float ms = time_kernel(call, [&] { device_x.copy_from(s.b); });  // x overwrites b
   // STUB: if (options.with_handle) (void)cublasDestroy(blas);
   // STUB: return {device_x.to_vector(), ms};
   CUDA_CHECK(cudaSetDevice(options.device));
-  const device_buffer device_a(s.a);  // checks, and frees itself
+  const device_buffer device_a(s.a);  // checks for errors, and frees the memory
   device_buffer<double> device_x(s.b.size());
-  std::optional<cublas_handle> owner;  // checks, and destroys itself
+  std::optional<cublas_handle> owner;  // checks for errors, and destroys the handle
   cublasHandle_t handle = nullptr;
   if (options.with_handle) handle = owner.emplace();
   const auto call = [&] {
     CUBLAS_CHECK(cublasDtrsv(handle, triangle, CUBLAS_OP_N, CUBLAS_DIAG_NON_UNIT, s.n,
                              device_a.data(), s.lda, device_x.data(), s.increment));
   };
-  const float ms = time_kernel(call, [&] { device_x.copy_from(s.b); });  // x was b
+  const float ms = time_kernel(call, [&] { device_x.copy_from(s.b); });  // x overwrites b
   CUDA_CHECK(cudaDeviceSynchronize());  // a status says that work has begun; this, how it ended
   return {device_x.to_vector(), ms};
   // END SOLUTION

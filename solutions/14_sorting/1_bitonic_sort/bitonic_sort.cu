@@ -74,7 +74,7 @@ __global__ void __launch_bounds__(kThreads)
   }
   for (unsigned level = first; level <= last; ++level) {
     for (unsigned bit = level < kTileBits ? level : kTileBits; bit-- > 0;) {
-      __syncthreads();  // the stage before is complete (at first: the tile)
+      __syncthreads();  // the previous stage is complete (at first: the tile)
       const unsigned left = with_zeros(threadIdx.x, bit, 1);
       if (begin + left < data.n)  // inside: all threads of the block arrive at the barrier above
         compare(keys, pairs ? values : nullptr, left, left + (1U << bit),
@@ -188,7 +188,7 @@ __device__ void stages_in_tile(wide_tile& tile, const arrays_on_device& data, st
   while (left > 0) {
     const unsigned low = left > kBits ? left - kBits : 0;
     const unsigned position = with_zeros(threadIdx.x, low, kBits);
-    __syncthreads();  // the group before is complete (at first: the tile)
+    __syncthreads();  // the previous group is complete (at first: the tile)
     held mine = taken<kPairs>(tile, position, low);
     const bool falling = falls(data, static_cast<unsigned>(begin) + position, level);
     stages_in_registers(mine, left - low - 1, one_direction{falling});

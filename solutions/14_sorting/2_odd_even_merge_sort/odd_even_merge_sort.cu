@@ -84,7 +84,7 @@ __global__ void __launch_bounds__(kThreads) small_levels(arrays_on_device data, 
   }
   for (unsigned level = 1; level <= last; ++level) {
     for (unsigned bit = level; bit-- > 0;) {
-      __syncthreads();  // the stage before is complete (at first: the tile)
+      __syncthreads();  // the previous stage is complete (at first: the tile)
       const unsigned left = left_end(threadIdx.x, level, bit), right = left + (1U << bit);
       if (in_one_run(left, right, level) && begin + right < data.n)
         compare(keys, pairs ? values : nullptr, left, right, data.descending);
@@ -122,7 +122,7 @@ unsigned sort_in_shared_tiles(const arrays_on_device& data, unsigned levels) {
   CUDA_CHECK(cudaGetLastError());
   unsigned launches = 1;
   for (unsigned level = kTileBits + 1; level <= levels; ++level) {
-    for (unsigned bit = level; bit-- > 0;) {  // they cross the edges of tiles, in every stage
+    for (unsigned bit = level; bit-- > 0;) {  // every stage has comparators across tile edges
       global_stage<<<blocks, kThreads>>>(data, level, bit);
       CUDA_CHECK(cudaGetLastError());
       ++launches;
@@ -167,7 +167,7 @@ __device__ void stages_in_tile(unsigned* keys, unsigned* values, unsigned level,
   // BEGIN SOLUTION
 #pragma unroll
   for (unsigned bit = high; bit-- > low;) {
-    __syncthreads();  // the stage before is complete (at first: the tile)
+    __syncthreads();  // the previous stage is complete (at first: the tile)
 #pragma unroll
     for (unsigned round = 0; round < kWide / 2 / kThreads; ++round) {
       const unsigned left = left_end(round * kThreads + threadIdx.x, level, bit);
@@ -276,7 +276,7 @@ __global__ void __launch_bounds__(kThreads)
   const unsigned first =
       static_cast<unsigned>(begin) & ((1U << level) - 1);  // its position in its run
   for (unsigned bit = kRowBits; bit-- > 0;) {
-    __syncthreads();  // the stage before is complete (at first: the window)
+    __syncthreads();  // the previous stage is complete (at first: the window)
     const unsigned distance = 1U << bit;
     for (unsigned number = threadIdx.x; number < kWide / 2 + distance; number += kThreads) {
       // The first ones are in the margin before the tile.

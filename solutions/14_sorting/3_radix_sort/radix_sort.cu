@@ -116,14 +116,14 @@ __device__ Number sum_before(Number mine, Number (&of_warps)[kWarps], Number& to
     if (lane >= distance) sum += below;
   }
   if (lane == 31) of_warps[warp] = sum;
-  __syncthreads();  // all warps' sums are there
+  __syncthreads();  // the sums of all warps are complete
   Number before = 0;
   total = 0;
   for (unsigned w = 0; w < kWarps; ++w) {
     if (w < warp) before += of_warps[w];
     total += of_warps[w];
   }
-  __syncthreads();  // all have read them
+  __syncthreads();  // all threads have read them
   return before + sum - mine;
   // END SOLUTION
 }
@@ -195,7 +195,7 @@ __device__ unsigned count_tile(const pass<Key>& job, tile_of_thread<Key>& mine,
                                tile_memory<Key>& memory) {
   clear(memory.position);
   mine.load(mine.key, job.keys, last_key<Key>());
-  __syncthreads();  // all counts are 0, and the tile before has left
+  __syncthreads();  // all counts are 0, and the previous tile is stored
   clear(memory.masks);
   // TODO(6): each warp counts its own keys, in memory.position[warp].
   // BEGIN SOLUTION
@@ -239,7 +239,7 @@ __device__ unsigned order_tile(const pass<Key>& job, tile_of_thread<Key>& mine, 
     memory.position[w][threadIdx.x] = begin_of_warp;
     begin_of_warp += of_warp;
   }
-  __syncthreads();  // all positions are there
+  __syncthreads();  // all positions are complete
 
   const unsigned lanes_below = (1U << threadIdx.x % 32) - 1;
   unsigned* position = memory.position[threadIdx.x / 32];
@@ -251,15 +251,15 @@ __device__ unsigned order_tile(const pass<Key>& job, tile_of_thread<Key>& mine, 
     const unsigned first = position[digit];
     mine.set_rank(j, first + static_cast<unsigned>(__popc(same & lanes_below)));
     __syncwarp();                     // all lanes have read
-    if ((same & lanes_below) == 0) {  // the first of them writes for all
+    if ((same & lanes_below) == 0) {  // the first of these lanes writes for all
       position[digit] = first + static_cast<unsigned>(__popc(same));
       masks[digit] = 0;
     }
-    // All lanes go on to the next round together.
+    // All lanes continue with the next round together.
     __syncwarp();
   }  // that was the last round
 
-  __syncthreads();  // all warps are done with the masks, which are where the keys will be
+  __syncthreads();  // all warps are done with the masks, whose memory the keys will use
 #pragma unroll
   for (unsigned j = 0; j < kItems; ++j) memory.keys[mine.rank(j)] = mine.key[j];
   return start;
@@ -273,7 +273,7 @@ template <class Key, bool kPairs>
 __device__ void leave_tile(const pass<Key>& job, const tile_of_thread<Key>& mine,
                            std::size_t target, tile_memory<Key>& memory) {
   if (threadIdx.x < kDigits) memory.target[threadIdx.x] = target;
-  __syncthreads();  // the tile is sorted, and all targets are there
+  __syncthreads();  // the tile is sorted, and all targets are known
   // TODO(9): consecutive threads store consecutive keys: key i of the tile goes to i + the
   //          target of its digit. Keys that stand for elements past n are at the end of the tile,
   //          and are not stored. Then the same for the values, in the memory of the keys.
@@ -290,7 +290,7 @@ __device__ void leave_tile(const pass<Key>& job, const tile_of_thread<Key>& mine
   if constexpr (kPairs) {
     unsigned value[kItems];
     mine.load(value, job.values, 0U);
-    __syncthreads();  // all keys have left
+    __syncthreads();  // all keys have been stored
 #pragma unroll
     for (unsigned j = 0; j < kItems; ++j) memory.values[mine.rank(j)] = value[j];
     __syncthreads();  // the values are sorted
@@ -444,7 +444,7 @@ __device__ tile_word look_back(tile_word* words, std::size_t tile, unsigned numb
 #pragma unroll
     for (unsigned w = 0; w < kWindow; ++w) {
       const known state = state_in(seen[w], number);
-      if (state == known::nothing) break;  // look again, from here on
+      if (state == known::nothing) break;  // not published yet: read again, from this tile on
       before += count_in(seen[w]);
       if (state == known::prefix) return before;
       --tile;
@@ -531,7 +531,7 @@ result<Key> with_thrust(std::span<const Key> keys, std::span<const std::uint32_t
   thrust::copy(device_keys.begin(), device_keys.end(), out.keys.begin());
   thrust::copy(device_values.begin(), device_values.end(), out.values.begin());
   return out;
-} catch (const thrust::system_error& error) {  // what Thrust makes of a CUDA error
+} catch (const thrust::system_error& error) {  // this is how Thrust reports a CUDA error
   throw cuda_error(static_cast<cudaError_t>(error.code().value()), "thrust", __FILE__, __LINE__);
 }
 

@@ -140,7 +140,7 @@ std::vector<row> study(std::span<const problem> problems, std::span<const method
     for (const method algorithm : methods) rows.push_back(measure(each, algorithm, samples));
   return rows;
   // END SOLUTION
-} catch (const thrust::system_error& error) {  // what Thrust makes of a CUDA error
+} catch (const thrust::system_error& error) {  // this is how Thrust reports a CUDA error
   throw cuda_error(static_cast<cudaError_t>(error.code().value()), "thrust", __FILE__, __LINE__);
 }
 

@@ -37,7 +37,7 @@ __device__ void acquire(lock_handle lock) {
   //          write, another thread may take it. Then a __threadfence(): nothing that comes after
   //          acquire() may be done before the lock is ours.
   // BEGIN SOLUTION
-  while (atomicCAS(lock.mutex, 0, 1) != 0) __nanosleep(20);  // it said 1: it is taken
+  while (atomicCAS(lock.mutex, 0, 1) != 0) __nanosleep(20);  // it returned 1: the lock is taken
   __threadfence();  // reads below see what the last owner wrote
   // END SOLUTION
 }

@@ -68,15 +68,15 @@ __global__ void atomic_add(const float* a, const float* b, std::size_t n, meetin
 __global__ void in_order(const float* a, const float* b, std::size_t n, meeting_place* all) {
   __shared__ unsigned drawn_ticket;
   if (threadIdx.x == 0) drawn_ticket = atomicAdd(&all->drawn, 1U);
-  __syncthreads();  // outside of the if: all threads read the ticket after it
+  __syncthreads();  // outside the if: all threads read the ticket after it
   const unsigned ticket = drawn_ticket;
 
   const float sum = sum_of_part(a, b, n, ticket);
   if (threadIdx.x == 0) {
-    while (atomicAdd(&all->admitted, 0U) != ticket) __nanosleep(20);  // adds nothing: a look
-    __threadfence();  // reads below see what the one before us wrote
+    while (atomicAdd(&all->admitted, 0U) != ticket) __nanosleep(20);  // adding 0 is an atomic read
+    __threadfence();  // reads below see what the previous block wrote
     all->total += sum;
-    __threadfence();  // writes above are seen by the next one
+    __threadfence();  // writes above are seen by the next block
     atomicExch(&all->admitted, ticket + 1);
   }
 }

@@ -39,7 +39,7 @@ __device__ unsigned sum_by_shuffle_down(unsigned lanes, unsigned mine) {
   const unsigned lane = threadIdx.x % kLanes;
   for (unsigned d = kLanes / 2; d > 0; d /= 2) {
     const unsigned theirs = __shfl_down_sync(lanes, mine, d);
-    if ((lanes >> lane >> d & 1) != 0) mine += theirs;  // a shift by lane + d could be one by 32
+    if ((lanes >> lane >> d & 1) != 0) mine += theirs;  // two shifts: lane + d may be 32 or more
   }
   return __shfl_sync(lanes, mine, 0);
   // END SOLUTION
@@ -93,7 +93,7 @@ __global__ void each_lane(const unsigned* values, std::size_t n, unsigned* sums)
   const std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
   const unsigned value = i < n ? values[i] : 0;
   const unsigned sum =
-      sum_of_warp<kStep>(lanes_of_warp(), value);  // all lanes of the mask are here
+      sum_of_warp<kStep>(lanes_of_warp(), value);  // every lane of the mask takes part
   if (i < n) sums[i] = sum;
   // END SOLUTION
 }

@@ -37,7 +37,7 @@ __device__ scanned by_hillis_steele(unsigned* sums, unsigned mine) {
   __syncthreads();  // all values are in place
   for (unsigned d = 1; d < blockDim.x; d *= 2) {
     const unsigned before = thread >= d ? sums[thread - d] : 0;
-    __syncthreads();  // everyone has read, so everyone may write
+    __syncthreads();  // all threads have read, so they may write
     mine += before;
     sums[thread] = mine;
     __syncthreads();  // this level is complete
@@ -60,13 +60,13 @@ __device__ scanned by_blelloch(unsigned* sums, unsigned mine) {
   const unsigned thread = threadIdx.x, n = blockDim.x;
   sums[thread] = mine;
   for (unsigned d = 1; d < n; d *= 2) {
-    __syncthreads();  // the level before is complete
+    __syncthreads();  // the previous level is complete
     const unsigned right = 2 * d * (thread + 1) - 1;
     if (right < n) sums[right] += sums[right - d];
   }
   __syncthreads();
   const unsigned total = sums[n - 1];
-  __syncthreads();  // everyone has the total
+  __syncthreads();  // all threads have read the total
   if (thread == 0) sums[n - 1] = 0;
   for (unsigned d = n / 2; d > 0; d /= 2) {
     __syncthreads();
@@ -109,12 +109,12 @@ __device__ scanned by_warps(unsigned* sums, unsigned mine) {
   const unsigned warps = blockDim.x / kLanes;
   const unsigned in_warp = scan_warp(mine);
   if (lane == kLanes - 1) sums[warp] = in_warp;
-  __syncthreads();  // the sums of all warps are there
+  __syncthreads();  // the sums of all warps are complete
   if (warp == 0) {
     const unsigned of_warp = lane < warps ? sums[lane] : 0;
     sums[lane] = scan_warp(of_warp);
   }
-  __syncthreads();  // and now they are scanned
+  __syncthreads();  // the first warp has scanned them
   return {in_warp + (warp > 0 ? sums[warp - 1] : 0), sums[warps - 1]};
   // END SOLUTION
 }
@@ -149,7 +149,7 @@ __global__ void scan_rows(const unsigned* values, unsigned* out, std::size_t len
     const scanned tile = scan_block<kStep>(sums, mine);
     if (i < length) out[row + i] = carry + (mode == kind::inclusive ? tile.sum : tile.sum - mine);
     carry += tile.total;
-    __syncthreads();  // everyone has read `sums`, which the next tile writes
+    __syncthreads();  // all threads have read `sums`, which the next tile overwrites
   }
   // END SOLUTION
 }

@@ -131,7 +131,7 @@ __device__ unsigned publish_and_look_back(tile_word* words, unsigned tile, unsig
       sum_before = before;
     }
   }
-  __syncthreads();  // outside of the if: all threads read the sum
+  __syncthreads();  // outside the if: all threads read the sum
   // END SOLUTION
   return sum_before;
 }
@@ -206,7 +206,7 @@ __device__ void store_row(const part& of_warp, uint4* rows, const uint4 (&mine)[
   // BEGIN SOLUTION
 #pragma unroll
   for (unsigned f = 0; f < kFours; ++f) rows[lane * kFours + f] = plus(mine[f], before);
-  __syncwarp();  // all rows are there
+  __syncwarp();  // all rows are complete
 #pragma unroll
   for (unsigned r = 0; r < kFours; ++r)
     store_four(of_warp, r * kLanes + lane, rows[r * kLanes + lane]);

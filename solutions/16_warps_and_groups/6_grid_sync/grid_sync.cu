@@ -134,19 +134,19 @@ __global__ void solve_all(vectors v, double tolerance, std::size_t most, outcome
   // BEGIN SOLUTION
   const cg::grid_group grid = cg::this_grid();
   store_part(v.rr, begin(v));
-  grid.sync();  // p and all parts of r·r are there
+  grid.sync();  // p and all parts of r·r are complete
   double rr = sum_of_parts(v.rr, gridDim.x);
   const double enough = tolerance * tolerance * rr;
   std::size_t iterations = 0;
   for (; rr > enough && iterations < most; ++iterations) {  // the same for all threads
     store_part(v.pq, multiply(v));
-    grid.sync();  // all parts of p·q are there, and all have read p
+    grid.sync();  // all parts of p·q are complete, and all threads have read p
     store_part(v.rr, advance(v, rr / sum_of_parts(v.pq, gridDim.x)));
-    grid.sync();  // all parts of r·r are there
+    grid.sync();  // all parts of r·r are complete
     const double next = sum_of_parts(v.rr, gridDim.x);
     turn(v, next / rr);
     rr = next;
-    grid.sync();  // p is there, and all have read the parts
+    grid.sync();  // p is complete, and all threads have read the parts
   }
   if (grid.thread_rank() == 0) *done = {iterations, rr, enough};
   // END SOLUTION

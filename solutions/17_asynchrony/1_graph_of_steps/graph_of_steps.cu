@@ -42,7 +42,7 @@ graph_owner capture(cudaStream_t stream, const plate& p, float strength, int ste
     enqueue(stream, p, strength, steps, b);
   } catch (...) {
     if (cudaStreamEndCapture(stream, &graph) != cudaSuccess) cudaGetLastError();
-    graph_owner{graph};  // destroys what there is of it
+    graph_owner{graph};  // destroys the graph, if there is one
     throw;
   }
   CUDA_CHECK(cudaStreamEndCapture(stream, &graph));

@@ -27,7 +27,7 @@ __global__ void __launch_bounds__(kThreads) waiting(factors in, float* c) {
     load<kAligned>(piece_of_b(in, first, now));
     __syncthreads();  // these tiles are complete
     add_products(now, sum);
-    __syncthreads();  // all have read them
+    __syncthreads();  // all threads have read them
   }
   // END SOLUTION
   store(sum, c, in.size);
@@ -77,10 +77,10 @@ __global__ void __launch_bounds__(kThreads) async_copy(factors in, float* c) {
   for (std::size_t first = 0; first < in.size.k; first += kTile) {
     start_tiles<kAligned>(pipe, in, first, now);
     pipe.consumer_wait();  // this thread's pieces have arrived
-    __syncthreads();       // all threads' have
+    __syncthreads();       // all threads' pieces have arrived
     add_products(now, sum);
     pipe.consumer_release();
-    __syncthreads();  // all have read the tiles
+    __syncthreads();  // all threads have read the tiles
   }
   store(sum, c, in.size);
   // END SOLUTION
@@ -100,7 +100,7 @@ __global__ void __launch_bounds__(kThreads) two_stages(factors in, float* c) {
   unsigned current = 0;
   for (std::size_t first = 0; first < in.size.k; first += kTile) {
     pipe.consumer_wait();  // this thread's pieces of stage[current] have arrived
-    // All threads' have. And all have multiplied the tiles before these: the other stage is free.
+    // All pieces have arrived, and all have multiplied the previous tiles: the other stage is free.
     __syncthreads();
     if (first + kTile < in.size.k)
       start_tiles<kAligned>(pipe, in, first + kTile, stage[current ^ 1U]);
@@ -126,8 +126,8 @@ __global__ void __launch_bounds__(kThreads) many_stages(factors in, float* c, un
   unsigned current = 0, free = stages - 1;
   for (std::size_t first = 0; first < in.size.k; first += kTile) {
     pipe.consumer_wait();  // this thread's pieces of stage[current] have arrived
-    __syncthreads();       // all threads' have; and all have multiplied the tiles in stage[free]
-    if (first + ahead < in.size.k)  // the epilogue only uses what is on its way
+    __syncthreads();       // all pieces have arrived, and all threads are done with stage[free]
+    if (first + ahead < in.size.k)  // the last slices are already on their way
       start_tiles<kAligned>(pipe, in, first + ahead, stage[free]);
     add_products(stage[current], sum);
     pipe.consumer_release();

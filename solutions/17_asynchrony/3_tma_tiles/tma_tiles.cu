@@ -52,7 +52,7 @@ __global__ void __launch_bounds__(kThreads) row_copies(job j) {
     token = full.arrive();
   }
   full.wait(std::move(token));
-  // After the wait: the last copy of a row may have brought some of what follows the row.
+  // After the wait: the last copy of a row may have copied elements past the row's end, too.
   for (int i = static_cast<int>(thread_number()); i < kBox * kBox; i += kThreads)
     if (!is_inside(j, p.x + i % kBox, p.y + i / kBox)) box.at[i / kBox][i % kBox] = 0;
   __syncthreads();
@@ -125,7 +125,7 @@ __global__ void __launch_bounds__(kThreads)
     start(now + gridDim.x, (turn + 1) % 2);
     full[turn % 2].wait_parity(turn / 2 % 2 != 0);
     store_tile(stages[turn % 2], j, box_of(j, now));
-    __syncthreads();  // all have read this stage, which the next turn fills again
+    __syncthreads();  // all threads have read this stage, which the next turn refills
   }
   // END SOLUTION
 }

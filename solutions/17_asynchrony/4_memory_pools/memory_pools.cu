@@ -26,7 +26,7 @@ void run_malloc_each(cudaStream_t stream, std::span<const batch_of_jobs> batches
       const plain_memory memory(j.bytes());
       first_pass(stream, j, memory.data());
       second_pass(stream, j, memory.data());
-      // cudaFree waits, too, but its description does not promise that.
+      // cudaFree waits, too, but its documentation does not promise that.
       CUDA_CHECK(cudaStreamSynchronize(stream));
     }
   // END SOLUTION
@@ -144,7 +144,7 @@ void run_two_streams(cudaStream_t first, cudaStream_t second, cudaMemPool_t pool
       }
       CUDA_CHECK(cudaEventRecord(freed[turn], second));
     }
-    CUDA_CHECK(cudaStreamSynchronize(second));  // it has waited for all of `first`
+    CUDA_CHECK(cudaStreamSynchronize(second));  // `second` has waited for all the work in `first`
   }
   // END SOLUTION
 }

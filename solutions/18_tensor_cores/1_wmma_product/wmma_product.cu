@@ -24,7 +24,7 @@ __device__ void load_fragment(Fragment& fragment, const __half* matrix, std::siz
   // TODO(1): load_matrix_sync() from the matrix, if is_whole_tile() says so. Otherwise copy_tile()
   //          it, and load the copy. Invariant: no lane reads an element that does not exist.
   // BEGIN SOLUTION
-  if (is_whole_tile(rows, columns, row, column)) {  // for all lanes alike
+  if (is_whole_tile(rows, columns, row, column)) {  // the same for all lanes
     wmma::load_matrix_sync(fragment, matrix + row * columns + column,
                            static_cast<unsigned>(columns));
   } else {

@@ -17,7 +17,7 @@ namespace {
 
 // --- wmma: as in 18.1, with a different format ---------------------------------------------------
 
-/// Brings a four into shared memory through registers, rounded to TF32.
+/// Copies a `four` into shared memory through registers, rounded to TF32.
 __device__ void load_rounded(four f) {
   // TODO(1): load 16 bytes, or take zeros if f.from is null; wmma::__float_to_tf32() each of the
   //          four; store 16 bytes.
@@ -117,8 +117,8 @@ __global__ void __launch_bounds__(T::kThreads) staged(factors in, float* c, shap
   for (unsigned s = 0; s + 1 < kStages; ++s) start_slice(pipe, in, s * T::BK, stage[s]);
   unsigned current = 0, free = kStages - 1;
   for (std::size_t first = 0; first < in.a.pitch; first += T::BK) {
-    cuda::pipeline_consumer_wait_prior<kStages - 2>(pipe);  // this thread's fours have arrived
-    __syncthreads();  // all threads' have; and all warps have multiplied what is in stage[free]
+    cuda::pipeline_consumer_wait_prior<kStages - 2>(pipe);  // this thread's copies have arrived
+    __syncthreads();  // all copies have arrived, and all warps are done with stage[free]
     start_slice(pipe, in, first + (kStages - 1) * T::BK, stage[free]);
     multiply_slice<T, true>(stage[current], sums);
     free = current;
@@ -197,7 +197,7 @@ __device__ void consume(ring<T>& stages, float* c, shape size, unsigned slices, 
       for (unsigned j = 0; j < T::BK / 8; ++j)  // 8 floats are 32 bytes: 2 units of 16
         wgmma::multiply(sums, a + 2 * j, b + 2 * j, i != 0 || j != 0);
       wgmma::commit(sums);
-      wgmma::wait<1>(sums);  // those of the slice before are done
+      wgmma::wait<1>(sums);  // the products of the previous slice are complete
       if (i != 0) release(previous);
       previous = at.stage;
       at.next<T>();

@@ -83,7 +83,7 @@ __global__ void __launch_bounds__(Sums::tiles::kThreads) staged(factors in, doub
   unsigned now = 0, free = kStages - 1;
   for (std::size_t first = 0; first < in.size.k; first += T::BK) {
     __pipeline_wait_prior(kStages - 2);  // this thread's copies into stage[now] have arrived
-    __syncthreads();  // all threads' have; and all have multiplied what is in stage[free]
+    __syncthreads();  // all copies have arrived, and all threads are done with stage[free]
     copies.start(stage[free]);
     sums.add(stage[now]);
     free = now;
@@ -98,7 +98,7 @@ template <class Sums>
 void launch_staged(void (*kernel)(factors, double*), const factors& in, double* c) {
   using T = typename Sums::tiles;
   constexpr unsigned kBytes = kStages * sizeof(slice<T>);
-  CUDA_CHECK(cudaFuncSetAttribute(kernel,  // more than 48 KiB must be asked for
+  CUDA_CHECK(cudaFuncSetAttribute(kernel,  // more than 48 KiB must be requested
                                   cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes));
   kernel<<<blocks_for<T>(in.size), T::kThreads, kBytes>>>(in, c);
 }
@@ -192,7 +192,7 @@ __global__ void __launch_bounds__(Sums::tiles::kThreads) prefetched(factors in, 
       const bool last = i + 8 == T::BK;
       if (last) {
         __pipeline_wait_prior(kStages - 2);  // this thread's copies into stage[next] have arrived
-        __syncthreads();                     // all threads' have; and all have read stage[now]
+        __syncthreads();                     // all copies have arrived; all have read stage[now]
       }
       // Numbers read here after the last slice are not multiplied.
       sums.read(stage[last ? next : now], last ? 0 : i + 8, of[1 - i / 8 % 2]);

@@ -87,7 +87,7 @@ __device__ void add_slice(const slice<T>& from, warp_sums<T>& to) {
         for (unsigned r = 0; r < sums::kDown; ++r)
           wmma::mma_sync(part[r], a[now.a][r], b[now.b], part[r]);
       }
-      // Outside of the tensor core, which cuts off, this addition rounds to the nearest.
+      // Outside the tensor core, which truncates, this addition rounds to nearest.
 #pragma unroll
       for (unsigned r = 0; r < sums::kDown; ++r)
 #pragma unroll

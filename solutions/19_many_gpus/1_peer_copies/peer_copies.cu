@@ -39,7 +39,7 @@ void in_pieces(const task& t) {
     const std::size_t bytes = std::min(t.piece, t.n - first) * sizeof(int);
     int* const host = t.host + (position == 0 ? 0 : t.piece);
     CUDA_CHECK(
-        cudaStreamWaitEvent(t.out_queue, t.emptied[position], 0));  // never recorded: no wait
+        cudaStreamWaitEvent(t.out_queue, t.emptied[position], 0));  // no wait if never recorded
     CUDA_CHECK(cudaMemcpyAsync(host, t.source + first, bytes, cudaMemcpyDeviceToHost, t.out_queue));
     make_wait(t.in_queue, t.out_queue, t.filled[position]);
     CUDA_CHECK(cudaMemcpyAsync(t.target + first, host, bytes, cudaMemcpyHostToDevice, t.in_queue));

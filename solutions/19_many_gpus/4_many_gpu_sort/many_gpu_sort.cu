@@ -72,7 +72,7 @@ __global__ void find_cuts(const std::uint32_t* keys, const std::uint32_t* positi
   // BEGIN SOLUTION
   const unsigned k = blockIdx.x * blockDim.x + threadIdx.x;
   if (k < count) {
-    std::size_t low = 0, high = n;  // all before low come before the splitter, none from high on
+    std::size_t low = 0, high = n;  // keys [0, low) precede the splitter; keys [high, n) do not
     while (low < high) {
       const std::size_t middle = (low + high) / 2;
       if (is_before(keys[middle], positions[middle], splitters[k]))

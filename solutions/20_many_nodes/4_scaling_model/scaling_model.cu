@@ -30,7 +30,7 @@ std::tuple<std::vector<double>, double> measure_on_rank(MPI_Comm world, const jo
   double sum = 0;
   for (unsigned number = 0; number <= repetitions; ++number) {
     mine.get_ready();
-    MPI_CHECK(MPI_Barrier(world));  // nobody waits in run() for a rank that is not ready
+    MPI_CHECK(MPI_Barrier(world));  // no rank waits in run() for one that is not ready
     const double begin = MPI_Wtime();
     mine.run(number);
     double time = MPI_Wtime() - begin;
