@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "fault_tests.hpp"
+#include "full_size.hpp"
 #include "lab/errors.hpp"
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
@@ -22,6 +23,7 @@ namespace {
 
 using lab::testing::at_other_sizes;
 using lab::testing::bytes_of;
+using lab::testing::expect_at_full_size;
 using lab::testing::work_of;
 using namespace lab::ptx_and_sass;
 using lab::testing::expect_failures_reported;
@@ -73,6 +75,12 @@ REQUIRED_WORK(TheKernelsOfTheListings) {
   const auto some = [](std::size_t n) { return lab::random_floats(n, 3, 1, 30); };
   EXPECT_TRUE(at_other_sizes([&](unsigned n) { return is_added(some(n), some(n)); }));
   EXPECT_TRUE(at_other_sizes([&](unsigned n) { return is_saxpy(-2, some(n), some(n)); }));
+  expect_at_full_size([&] {  // more elements than 16 bits can count
+    const vector x = some(100'003), y = some(100'003);
+    const lab::testing::required a_thread_each{.threads = x.size(), .fetched = bytes_of(x)};
+    EXPECT_TRUE(as_required(work_of([&] { return is_added(x, y); }), a_thread_each));
+    EXPECT_TRUE(as_required(work_of([&] { return is_saxpy(3, x, y); }), a_thread_each));
+  });
 }
 
 TEST(Answers, CountAddInPtx) {
@@ -142,6 +150,21 @@ TEST(Kernels, MultiplyByEverySignAndSpecialNumber) {
   x[3] = y[4] = 0, x[5] = y[6] = kInfinity, x[7] = y[8] = kNan, x[9] = kInfinity, y[9] = -kInfinity;
   for (const float s : {0.0F, -0.0F, 1.0F, -1.0F, 0.3F, -2.0F, 1e30F, kInfinity, -kInfinity, kNan})
     EXPECT_TRUE(is_saxpy(s, x, y));
+}
+
+TEST(Kernels, AddEverySignAndSpecialNumber) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+  constexpr float kTiny = std::numeric_limits<float>::denorm_min();
+  for (const float x : {0.0F, -0.0F, -1.5F, kTiny, 3e38F, kInfinity, -kInfinity, kNan})
+    for (const float y : {0.0F, -0.0F, 1.5F, -kTiny, 3e38F, kInfinity, -kInfinity, kNan}) {
+      const vector sums = add(vector{x}, vector{y});
+      ASSERT_EQ(sums.size(), 1U);
+      const float sum = x + y;
+      EXPECT_TRUE(std::isnan(sum) ? std::isnan(sums[0])
+                                  : sums[0] == sum && std::signbit(sums[0]) == std::signbit(sum))
+          << x << " + " << y << " is " << sum << ", not " << sums[0];
+    }
 }
 
 TEST(Kernels, RefuseVectorsOfDifferentLengths) {
