@@ -128,6 +128,31 @@ TEST(Pitch, IsRefusedForTooManyColumnsOrNone) {
 
 // --- who does the work ---------------------------------------------------------------------------
 
+/// Of rows whose sums are not 0.
+template <class T>
+::testing::AssertionResult are_added(layout tile_layout, std::size_t rows, std::size_t columns) {
+  const std::vector<int> whole = lab::random_ints(rows * columns, rows + columns, 1, 9);
+  const std::vector<T> table(whole.begin(), whole.end());
+  const std::span<const T> view(table);
+  return matches(lab::compare(row_sums(tile_layout, view, columns, 3).sums,
+                              reference_sums(view, columns, 3), {}));
+}
+
+/// The host does not take over a type, a single column, or a table that is short or long.
+template <class T>
+void expect_no_host_in(layout tile_layout) {
+  for (const std::size_t columns : {1U, 5U})
+    EXPECT_TRUE(at_other_sizes([&](std::size_t n) {
+      return are_added<T>(tile_layout, n, columns);
+    })) << columns
+        << " columns, elements of " << sizeof(T) << " bytes";
+  expect_at_full_size([&] {
+    return as_required(
+        work_of([&] { return are_added<T>(tile_layout, kDefaultRows, kMostColumns); }),
+        {.threads = kDefaultRows, .blocks = 2, .fetched = kDefaultRows * sizeof(float)});
+  });
+}
+
 REQUIRED_WORK(AThreadForEachRowInSharedMemory) {
   const std::vector<float> table = lab::testing::whole_numbers(256 * 32, 1, 1, 9);
   const std::span<const float> view(table);
@@ -147,6 +172,9 @@ REQUIRED_WORK(AThreadForEachRowInSharedMemory) {
                              .sectors = 1.1,
                              .wavefronts = tile_layout == layout::padded ? 1.1 : 0}));
     EXPECT_TRUE(at_other_sizes([&](std::size_t n) { return is_right(tile_layout, n); }));
+    expect_no_host_in<signed char>(tile_layout);
+    expect_no_host_in<short>(tile_layout);
+    expect_no_host_in<float>(tile_layout);
   }
 }
 
@@ -225,15 +253,30 @@ TEST(RowSums, RefuseTablesThatAreNone) {
   }
 }
 
-TEST(RowSums, RefuseMoreRowsThanAGridHasThreads) {
-  // Nobody reads the table: only its size is looked at. A block has 128 rows.
+/// Whether a table of so many rows is refused. Nobody reads it: only its size is looked at. One
+/// that is not refused takes at least 256 GiB, for which the memory is short.
+bool is_refused(layout tile_layout, std::size_t rows) {
   static constexpr float kOne = 1;
-  constexpr std::size_t kMost = std::size_t{0x7FFF'FFFF} * 128;
+  try {
+    row_sums(tile_layout, std::span<const float>(&kOne, rows), 1);
+    ADD_FAILURE() << rows << " rows were added up";
+  } catch (const lab::invalid_input&) {
+    return true;
+  } catch (const lab::cuda_error&) {
+  }
+  return false;
+}
+
+TEST(RowSums, RefuseMoreRowsThanAGridHasThreads) {
+  // The starter's blocks have 128 rows; others are as good.
   for (const layout tile_layout : kLayouts) {
-    EXPECT_THROW(row_sums(tile_layout, std::span<const float>(&kOne, kMost + 1), 1),
-                 lab::invalid_input);
-    EXPECT_THROW(row_sums(tile_layout, std::span<const float>(&kOne, kMost), 1), lab::cuda_error)
-        << "1 TiB: the memory is short";
+    bool is_exact = false;
+    for (const std::size_t rows_of_block : {32U, 64U, 128U, 256U, 512U, 1024U}) {
+      const std::size_t most = std::size_t{0x7FFF'FFFF} * rows_of_block;
+      is_exact = is_exact || (!is_refused(tile_layout, most) && is_refused(tile_layout, most + 1));
+    }
+    EXPECT_TRUE(is_exact) << "refuse a table if, and only if, its rows need more than 2^31 - 1 "
+                             "blocks";
   }
 }
 
@@ -251,10 +294,10 @@ TEST(RowSums, SayHowLongTheyTook) {
 
 /// Nothing where reads are not counted.
 template <class T>
-void expect_as_many_wavefronts_as_predicted(std::size_t columns) {
-  constexpr std::size_t kRows = 256, kWarps = kRows / lab::bank_conflicts::kLanes;
+void expect_as_many_wavefronts_as_predicted(std::size_t columns, std::size_t rows = 256) {
+  const std::size_t warps = rows / lab::bank_conflicts::kLanes;
   constexpr unsigned kRounds = 2;
-  const std::vector<T> table = numbers<T>(kRows * columns, columns);
+  const std::vector<T> table = numbers<T>(rows * columns, columns);
   for (const layout tile_layout : kLayouts) {
     const auto counted = count_shared_reads(
         [&] { row_sums(tile_layout, std::span<const T>(table), columns, kRounds); });
@@ -264,10 +307,11 @@ void expect_as_many_wavefronts_as_predicted(std::size_t columns) {
     std::size_t expected = 0;
     for (std::size_t column = 0; column < columns; ++column)
       expected += static_cast<std::size_t>(reference_wavefronts(sizeof(T), pitch, column));
-    EXPECT_EQ(counted->requests, kWarps * kRounds * columns);
-    EXPECT_EQ(counted->wavefronts, kWarps * kRounds * expected)
+    EXPECT_EQ(counted->requests, warps * kRounds * columns)
+        << "loads by a warp: is there a thread for each of the " << rows << " rows?";
+    EXPECT_EQ(counted->wavefronts, warps * kRounds * expected)
         << (tile_layout == layout::packed ? "packed, " : "padded, ") << sizeof(T) << " bytes, "
-        << columns << " columns";
+        << rows << " rows of " << columns << " columns";
   }
 }
 
@@ -281,6 +325,8 @@ TEST(RowSums, TakeAsManyWavefrontsAsPredicted) {
     expect_as_many_wavefronts_as_predicted<short>(columns);
     expect_as_many_wavefronts_as_predicted<float>(columns);
   }
+  for (const std::size_t rows : {32U, 96U})  // a block that is not full
+    expect_as_many_wavefronts_as_predicted<float>(32, rows);
 }
 
 FAULT_TEST(RowSums, ReportEveryCallThatFails) {

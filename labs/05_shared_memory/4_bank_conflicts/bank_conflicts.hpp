@@ -48,8 +48,8 @@ struct result {
 /// below 2^24. A table without elements has no sums.
 ///
 /// Throws lab::invalid_input unless `columns` is from 1 to kMostColumns, `rounds` from 1 to
-/// kMostRounds, and the table's length a multiple of `columns`; lab::cuda_error when CUDA reports
-/// an error. Neither leaves device memory behind.
+/// kMostRounds, the table's length a multiple of `columns`, and its rows few enough for the blocks
+/// of one grid; lab::cuda_error when CUDA reports an error. Neither leaves device memory behind.
 ///
 /// Requires: in row_sums() a kernel that reads the rows from shared memory, a thread for each; in
 /// layout padded without bank conflicts.
