@@ -113,18 +113,31 @@ std::string name_of(shape size) {
 
 // --- who does the work ---------------------------------------------------------------------------
 
-REQUIRED_WORK(AThreadForEachElement) {
+template <class T>
+void expect_a_thread_for_each_element() {
   const shape size{33, 47, 20};
-  const std::size_t sent = (size.m + size.n) * size.k * sizeof(float);
-  EXPECT_TRUE(as_required(work_of([&] { return is_right<float>(size, 1); }),
+  const std::size_t sent = (size.m + size.n) * size.k * sizeof(T);
+  EXPECT_TRUE(as_required(work_of([&] { return is_right<T>(size, 1); }),
                           {.threads = size.m * size.n,
                            .blocks = 4,
                            .sent = sent,
-                           .fetched = size.m * size.n * sizeof(float),
+                           .fetched = size.m * size.n * sizeof(T),
                            .reads = sent,
-                           .writes = size.m * size.n * sizeof(float)}));
-  EXPECT_TRUE(at_other_sizes([](std::size_t n) { return is_right<float>({n, n + 1, n}, 1); }));
-  EXPECT_TRUE(at_other_sizes([](std::size_t n) { return is_right<double>({n, n + 1, n}, 1); }));
+                           .writes = size.m * size.n * sizeof(T)}));
+  EXPECT_TRUE(at_other_sizes([](std::size_t n) { return is_right<T>({n, n + 1, n}, 1); }));
+  // One element of C, and one column.
+  EXPECT_TRUE(at_other_sizes([](std::size_t n) { return is_right<T>({1, 1, n}, 1); }));
+  EXPECT_TRUE(at_other_sizes([](std::size_t n) { return is_right<T>({n + 1, 1, 2}, 1); }));
+  lab::testing::expect_at_full_size([] {
+    return as_required(work_of([] {
+                         return is_right<T>({257, 300, 2}, 1);
+                       }),
+                       {.threads = 257 * 300, .fetched = 257 * 300 * sizeof(T)});
+  });
+}
+REQUIRED_WORK(AThreadForEachElement) {
+  expect_a_thread_for_each_element<float>();
+  expect_a_thread_for_each_element<double>();
 }
 
 // --- every shape, in both precisions -------------------------------------------------------------
@@ -186,6 +199,25 @@ TYPED_TEST(Precision, MultipliesZerosAndWhatIsInfinite) {
   const TypeParam infinity = std::numeric_limits<TypeParam>::infinity();
   const std::vector<TypeParam> a = {0, 1}, b = {infinity, 2};  // 0 * infinity is no number
   EXPECT_TRUE(std::isnan(multiply(view(a), view(b), {1, 1, 2}).c.at(0)));
+}
+
+TYPED_TEST(Precision, MultipliesZerosOfB) {
+  const TypeParam infinity = std::numeric_limits<TypeParam>::infinity();
+  const std::vector<TypeParam> a = {infinity, 1}, b = {0, 2};
+  EXPECT_TRUE(std::isnan(multiply(view(a), view(b), {1, 1, 2}).c.at(0)));
+}
+
+TYPED_TEST(Precision, KeepsTinyNumbers) {
+  // Powers of two: nothing is rounded, though 2^-140 is below the least float with 24 bits.
+  const std::vector<TypeParam> a = {0x1p-70F, 0x1p-60F}, b = {0x1p-70F, 0x1p-78F};
+  EXPECT_EQ(multiply(view(a), view(b), {1, 1, 2}).c,
+            (std::vector<TypeParam>{static_cast<TypeParam>(0x1p-140 + 0x1p-138)}));
+}
+
+TYPED_TEST(Precision, MultipliesAMatrixByItself) {
+  // One array for both factors; it is not symmetric.
+  const auto a = random_matrix<TypeParam>(33 * 33, 11, -1, 3);
+  EXPECT_TRUE(matches(check(multiply(view(a), view(a), {33, 33, 33}).c, a, a, {33, 33, 33})));
 }
 
 TYPED_TEST(Precision, HasNoLimitOfColumnsAndOfTerms) {
