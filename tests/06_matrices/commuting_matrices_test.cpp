@@ -62,10 +62,20 @@ REQUIRED_WORK(AKernelWhoseThreadsShareTheEntries) {
                                   [&](std::size_t bytes) { return bytes >= bytes_of(a); }),
             2)
       << "neither product is stored";
-  // (With one element or none all matrices commute.)
   EXPECT_TRUE(at_other_sizes([&](std::size_t n) {
     return is_right(whole_numbers(n + 1, 1), whole_numbers(n + 1, 2), n + 1);
   }));
+  // One by one all commute, unless one is a NaN; and so do A and A.
+  EXPECT_TRUE(at_other_sizes([&](std::size_t n) {
+    std::vector<float> with_nan = whole_numbers(n, 1);
+    with_nan[0] = kNan;
+    return is_right(with_nan, with_nan, n);
+  }));
+  expect_at_full_size([&] {
+    const auto large = whole_numbers(kDefaultSize, 1), other = whole_numbers(kDefaultSize, 2);
+    return as_required(work_of([&] { return is_right(large, other, kDefaultSize); }),
+                       {.threads = 1024, .blocks = 4, .sent = 2 * bytes_of(large)});
+  });
 }
 
 class EachSize : public ::testing::TestWithParam<std::size_t> {
@@ -196,6 +206,33 @@ TEST_P(EachSize, ANanNeverCommutes) {
   }
 }
 
+TEST(CommutingMatrices, OneNanIsEnoughWhateverTheOtherMatrixIs) {
+  // The NaN is in row 1 of A and in column 0: of 3 x 3 entries, 5 are no number. And those of A
+  // and A itself are none either, nor where the other one is zero.
+  std::vector<float> a = whole_numbers(3, 1);
+  a[3] = kNan;
+  const std::vector<float> same = a, zeros(9);
+  EXPECT_EQ(compare_products(a, same, 3, kExact).differing, 5U);
+  EXPECT_EQ(compare_products(a, a, 3, kExact).differing, 5U);
+  EXPECT_EQ(compare_products(a, zeros, 3, kExact).differing, 5U);
+  EXPECT_EQ(compare_products(zeros, a, 3, kExact).differing, 5U);
+}
+
+TEST(CommutingMatrices, TinyNumbersDiffer) {
+  // A · B is zero but for 2^-140 in [0][1], and B · A is zero.
+  const std::vector<float> a = {0x1p-70F, 0, 0, 0}, b = {0, 0x1p-70F, 0, 0};
+  EXPECT_EQ(compare_products(a, b, 2, kExact).differing, 1U);
+  EXPECT_EQ(compare_products(b, a, 2, kExact).differing, 1U);
+  EXPECT_EQ(compare_products(a, b, 2, -0.0F).differing, 1U) << "-0 is not less than 0";
+}
+
+TEST(CommutingMatrices, ASumOfMagnitudesBeyondTheLargestFloatDiffers) {
+  // The sums of A · B and B · A are all finite; those of the magnitudes are not, in one entry.
+  const float large = 0.75F * kLargest;
+  const std::vector<float> a = {large, large, 0, 0}, b = {0, 1, 0, -1};
+  EXPECT_EQ(compare_products(a, b, 2, 1.0F).differing, 1U);
+}
+
 TEST(CommutingMatrices, WhatIsBeyondTheLargestFloatDiffers) {
   // One entry of A · B, [0][1], is infinite, B · A is zero: and infinity <= 1 * infinity.
   const std::vector<float> a = {kLargest, 0, 0, 0}, b = {0, kLargest, 0, 0};
@@ -267,6 +304,15 @@ TEST(CommutingMatrices, CountsEveryEntryAtTheProgramsSize) {
     const auto a = whole_numbers(kDefaultSize, 1), b = whole_numbers(kDefaultSize, 2);
     return matches(check(compare_products(a, b, kDefaultSize, kExact).differing,
                          reference(a, b, kDefaultSize, kExact)));
+  });
+}
+
+TEST(CommutingMatrices, CountsMoreThan16BitsCan) {
+  expect_at_full_size([] {  // a column of NaNs in A: no entry of A · B is a number
+    auto a = whole_numbers(kDefaultSize, 1);
+    for (std::size_t row = 0; row < kDefaultSize; ++row) a[row * kDefaultSize] = kNan;
+    const auto b = whole_numbers(kDefaultSize, 2);
+    EXPECT_EQ(compare_products(a, b, kDefaultSize, kExact).differing, kDefaultSize * kDefaultSize);
   });
 }
 

@@ -37,8 +37,8 @@ struct result {
 /// product is stored.
 ///
 /// An entry differs unless |ab - ba| <= relative * (sum |a * b| + sum |b * a|), where ab and ba are
-/// the sums of the same products with their signs. One in which a sum is a NaN, or beyond the
-/// largest float, differs.
+/// the sums of the same products with their signs. One in which any of these sums, that of the
+/// magnitudes included, is a NaN or beyond the largest float differs.
 ///
 /// Throws lab::invalid_input when A or B has not n * n elements, or `relative` is not a finite
 /// number of at least 0; lab::cuda_error when CUDA reports an error. Neither leaves device memory
