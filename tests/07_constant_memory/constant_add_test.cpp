@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "fault_tests.hpp"
+#include "full_size.hpp"
 #include "lab/errors.hpp"
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
@@ -60,6 +61,40 @@ REQUIRED_WORK(AKernelThatReadsTheConstant) {
         return is_right(lab::random_ints(n, 1, 1, 9), lab::random_ints(n, 2, 1, 9), 77);
       },
       {.threads = 1, .fetched = 1, .constant_memory = true}));
+}
+
+REQUIRED_WORK(ALaunchForEachAddend) {
+  const vector addends = {5, -70, 600};
+  const auto call = [&](std::size_t n, const vector& in_turn) {
+    return are_right(lab::random_ints(n, 1, 1, 9), lab::random_ints(n, 2, 1, 9), in_turn);
+  };
+  const std::size_t bytes = 3 * 5000 * sizeof(int);
+  EXPECT_TRUE(as_required(work_of([&] { return call(5000, addends); }), {.threads = 5000,
+                                                                         .blocks = 4,
+                                                                         .kernels = 3,
+                                                                         .fetched = bytes,
+                                                                         .reads = 2 * bytes,
+                                                                         .writes = bytes,
+                                                                         .constant_memory = true,
+                                                                         .sectors = 1.1}));
+  EXPECT_TRUE(at_other_sizes([&](std::size_t n) { return call(n, addends); },
+                             {.threads = 1, .kernels = 3, .fetched = 1, .constant_memory = true}));
+  EXPECT_TRUE(at_other_sizes([&](std::size_t n) { return call(n, {8}); },
+                             {.threads = 1, .fetched = 1, .constant_memory = true}));
+}
+
+REQUIRED_WORK(TheConstantIsReadBack) {
+  (void)add(vector{1}, vector{2}, 4711);
+  EXPECT_TRUE(as_required(work_of([] { return current_addend() == 4711; }),
+                          {.kernels = 0, .fetched = sizeof(int)}));
+}
+
+REQUIRED_WORK(LongVectorsToo) {
+  lab::testing::expect_at_full_size([] {
+    const vector a(100'003, 5), b(100'003, 2);
+    return as_required(work_of([&] { return is_right(a, b, 77); }),
+                       {.threads = a.size(), .fetched = bytes_of(a)});
+  });
 }
 
 TEST(LongVectors, AreAddedToTheEnd) {
@@ -115,6 +150,14 @@ TEST(ConstantAdd, ForgetsTheAddendBefore) {
   EXPECT_TRUE(is_right(a, b, 0));
 }
 
+TEST(ConstantAdd, SetsTheConstantAgainAfterAddEach) {
+  const vector a = {1, 2, 3}, b = {10, -20, 30};
+  EXPECT_TRUE(is_right(a, b, 5));
+  EXPECT_TRUE(are_right(a, b, {6, 9, 6}));
+  EXPECT_TRUE(is_right(a, b, 5));
+  EXPECT_TRUE(are_right(a, b, {5, 5, 9, 5}));
+}
+
 TEST(ConstantAdd, LeavesTheConstantInPlace) {
   const vector a = {1, 2}, b = {3, 4};
   for (const int addend : {0x0A0B0C0D, -17, 0}) {
@@ -133,11 +176,13 @@ TEST(ConstantAdd, LeavesTheConstantAloneWithoutElements) {
 
 TEST(ConstantAdd, RefusesVectorsOfDifferentLengths) {
   const vector three(3, 1), four(4, 1), none;
+  (void)add(three, three, 77);
   for (const auto& [a, b] : {std::pair{three, four}, {four, three}, {none, four}, {four, none}}) {
     EXPECT_THROW(add(a, b, 1), lab::invalid_input);
     EXPECT_THROW(add_each(a, b, vector{1, 2}), lab::invalid_input);
     EXPECT_THROW(add_each(a, b, {}), lab::invalid_input);
   }
+  EXPECT_EQ(current_addend(), 77) << "what is refused leaves the constant alone";
 }
 
 TEST(ConstantAdd, SaysHowLongTheKernelTook) {
