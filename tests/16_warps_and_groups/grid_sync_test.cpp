@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "fault_tests.hpp"
+#include "full_size.hpp"
 #include "lab/errors.hpp"
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
@@ -85,6 +86,10 @@ vector sum_of(const std::vector<wave>& waves, shape s) {
   return sum;
 }
 
+/// An H200 has room for 270,336 threads at once. Two eigenvectors: two iterations.
+constexpr shape kManyCells = {641, 433};
+const std::vector<wave> kTwoWaves = {{300, 200}, {600, 410}};
+
 /// Whether what was returned is a solution: by its x, not by what it says of itself.
 ::testing::AssertionResult is_solution(const result& got, const vector& b, shape s,
                                        double tolerance) {
@@ -136,6 +141,14 @@ REQUIRED_WORK(BlocksThatWaitForEachOtherByLaunchesOrBarriers) {
               bytes_of(b) + 3 * sizeof(double) * (iterations + 1))
         << name
         << ": the host fetches more than single numbers: the sums over blocks belong on the device";
+    if (done.watched) {
+      std::uint64_t accesses = 0, busiest = 0;
+      for (const auto& kernel : done.kernels)
+        accesses += kernel.accesses, busiest += kernel.busiest;
+      // 1024 threads share the cells: of the busiest one at most three times its share.
+      EXPECT_LE(1024 * busiest, 3 * accesses)
+          << name << ": a few threads do most of the work: all blocks share the cells";
+    }
     EXPECT_EQ(done.calls.contains("cudaLaunchCooperativeKernel"), once)
         << name << ": only one_launch is a cooperative launch";
     if (once) {
@@ -149,6 +162,24 @@ REQUIRED_WORK(BlocksThatWaitForEachOtherByLaunchesOrBarriers) {
       return is_solution(solve_it(version, side, small, kTolerance), side, small, kTolerance);
     })) << name;
   }
+}
+
+REQUIRED_WORK(BlocksThatShareALargeGrid) {
+  // A host that takes over where there is much to do solves none of the small grids above.
+  lab::testing::expect_at_full_size([] {
+    const vector b = sum_of(kTwoWaves, kManyCells);
+    for (const auto& [version, name] : kSteps) {
+      const auto done = work_of([&, version = version] {
+        return is_solution(solve_it(version, b, kManyCells, 1e-9, 9), b, kManyCells, 1e-9);
+      });
+      EXPECT_TRUE(as_required(done, {.threads = 1024,
+                                     .blocks = 4,
+                                     .kernels = version == step::one_launch ? 1U : 4U,
+                                     .sent = bytes_of(b),
+                                     .fetched = bytes_of(b)}))
+          << name;
+    }
+  });
 }
 
 // --- every step, every shape ---------------------------------------------------------------------
@@ -260,12 +291,10 @@ TEST_P(EachStep, FindsASourceInEveryCell) {
 }
 
 TEST_P(EachStep, TakesMoreCellsThanThreadsCanBeResident) {
-  // An H200 has room for 270,336 threads at once. Two eigenvectors: two iterations.
-  constexpr shape kShape = {641, 433};
-  const vector b = sum_of({{300, 200}, {600, 410}}, kShape);
-  const result got = solve_it(version(), b, kShape, 1e-9, 9);
+  const vector b = sum_of(kTwoWaves, kManyCells);
+  const result got = solve_it(version(), b, kManyCells, 1e-9, 9);
   EXPECT_EQ(got.iterations, 2U);
-  EXPECT_TRUE(is_solution(got, b, kShape, 1e-9));
+  EXPECT_TRUE(is_solution(got, b, kManyCells, 1e-9));
 }
 
 TEST_P(EachStep, MeasuresTheResidualByTheSizeOfB) {
@@ -297,6 +326,14 @@ TEST_P(EachStep, SaysThatTheIterationsWereNotEnough) {
     EXPECT_NEAR(got.residual, residual, rounding(got.x, most) + 1e-12 * norm(b));
     EXPECT_GT(residual, 1e-12 * norm(b));
   }
+}
+
+TEST_P(EachStep, TakesTheLargestNumbersForAsManyIterationsAsItTakes) {
+  constexpr shape kShape = {12, 9};
+  const vector b = random_side(kShape, 11);
+  for (const std::size_t most :
+       {std::size_t{1} << 32, std::size_t{1} << 63, std::numeric_limits<std::size_t>::max()})
+    EXPECT_TRUE(is_solution(solve_it(version(), b, kShape, 1e-6, most), b, kShape, 1e-6)) << most;
 }
 
 TEST_P(EachStep, IsContentWithNothingAtAToleranceOfOne) {
