@@ -170,6 +170,24 @@ template <class Call>
   return ::testing::AssertionSuccess();
 }
 
+/// Whether what `call` returns is true, and the device has worked for it: for the program's size,
+/// where calling a second time would take too long. On a GPU, which tells nothing: whether it is
+/// true.
+template <class Call>
+::testing::AssertionResult is_true_by_the_device(const Call& call,
+                                                 const required& what = {.threads = 32,
+                                                                         .fetched = 1}) {
+#ifdef __CPU_DEVICE__
+  detail::recording seen;
+  const ::testing::AssertionResult values(call());
+  if (!values) return values;
+  return as_required(work{seen.finish()}, what);
+#else
+  (void)what;
+  return ::testing::AssertionResult(call());
+#endif
+}
+
 /// From here to the end of the case, the stream that was made last is as far ahead of the others as
 /// CUDA allows: what it does not wait for, it comes before. See recorded_work::in_streams.
 void let_the_newest_stream_go_first();
