@@ -67,8 +67,17 @@ REQUIRED_WORK(OneKernelThatReadsAndWritesEachElementOnce) {
   const floats values = numbers(8000, 1);
   for (const auto& [version, name] : kSteps) {
     const bool fours = version == step::four_elements;
-    // (Without a round, what came back from the device is what went there: who made it cannot be
-    // told.)
+    // Without a round, what comes back from the device is what went there; but it went there.
+    for (const std::size_t n : {1, 40, 5000})
+      EXPECT_TRUE(lab::testing::is_true_by_the_device(
+          [&, version = version] { return is_right(version, numbers(n, 1), 0); },
+          {.threads = 1, .sent = n * sizeof(float), .fetched = n * sizeof(float), .writes = 1}))
+          << name << ": " << n << " elements, no rounds";
+    EXPECT_TRUE(as_required(lab::testing::work_of([&, version = version] {
+                              return is_right(version, numbers(71, 2), 4099);
+                            }),
+                            {.threads = 16, .reads_at_most = 71 * sizeof(float)}))
+        << name << ": 4099 rounds";
     for (const unsigned rounds : {1U, 600U}) {
       const auto done = lab::testing::work_of(
           [&, version = version] { return is_right(version, values, rounds); });
@@ -178,8 +187,10 @@ FAULT_TEST_P(EachStep, ReportsEveryCallThatFails) {
 }
 
 TEST_P(EachStep, IsRightAtTheProgramsSize) {
-  expect_at_full_size(
-      [&] { return is_right(version(), numbers(kDefaultSize, 9), kDefaultRounds); });
+  expect_at_full_size([&] {
+    return lab::testing::is_true_by_the_device(
+        [&] { return is_right(version(), numbers(kDefaultSize, 9), kDefaultRounds); });
+  });
 }
 
 // --- the work of kernels -------------------------------------------------------------------------
@@ -244,6 +255,12 @@ TEST(Roof, OfOneKernelIsItsRates) {
   const ceilings roof = roof_of(std::vector<measurement>{{{3, 12}, 1500}});
   EXPECT_DOUBLE_EQ(roof.bytes_per_second, 8.0);
   EXPECT_DOUBLE_EQ(roof.operations_per_second, 2.0);
+}
+
+TEST(Roof, IsOfDoublesAndOfKernelsOfAnyLength) {
+  const ceilings roof = roof_of(std::vector<measurement>{{{1, 1}, 3}, {{1e6, 7e6}, 3e-4}});
+  EXPECT_DOUBLE_EQ(roof.bytes_per_second, 7e6 / 3e-7);
+  EXPECT_DOUBLE_EQ(roof.operations_per_second, 1e6 / 3e-7);
 }
 
 TEST(Roof, TakesACopyAndAKernelWithoutBytes) {
