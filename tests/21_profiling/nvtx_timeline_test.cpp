@@ -135,7 +135,8 @@ REQUIRED_WORK(RangesAroundTheCalls) {
   };
   for (const auto& [version, name] : kSteps)
     for (const plan& p : {plan{5000, 1024, 5, 3}, plan{2048, 1024, 2, 1}, plan{2049, 1024, 3, 2},
-                          plan{100, 256, 1, 1}, plan{3000, 4096, 1, 1}, plan{5700, 256, 23, 12}}) {
+                          plan{100, 256, 1, 1}, plan{3000, 4096, 1, 1}, plan{5700, 256, 23, 12},
+                          plan{1, 256, 1, 1}, plan{3, 512, 1, 1}}) {
       const auto done = work_of([&, version = version] { return is_right(version, p.n, p.chunk); });
       const std::size_t bytes = p.n * sizeof(int);
       EXPECT_TRUE(as_required(done, {.threads = std::min(p.n, p.chunk),
@@ -154,7 +155,9 @@ REQUIRED_WORK(RangesAroundTheCalls) {
       expect_in("cudaMalloc", "/process/prepare");
       expect_in("cudaStreamCreate", "/process/prepare");
       expect_in("nvtxNameCudaStream", "/process/prepare");
-      expect_in("cudaFree", "/process");
+      for (const std::string& range : ranges_with(done, "cudaFree"))
+        EXPECT_TRUE(range == "/process" || range == "/process/fetch")
+            << name << ": memory is freed in '" << range << "': it is needed until \"fetch\"";
       expect_in("cudaEventRecord", "/process/queue");
       const std::string last = "/process/queue/chunks " + std::to_string(turns - 1);
       for (const char* call : {"cudaMemcpyAsync", "cudaLaunchKernel"}) {
@@ -265,7 +268,10 @@ FAULT_TEST_P(EachStep, ReportsEveryCallThatFailsAndEndsAllRanges) {
 }
 
 TEST_P(EachStep, IsRightAtTheProgramsSize) {
-  expect_at_full_size([&] { return is_right(version(), kDefaultSize, kDefaultChunk); });
+  expect_at_full_size([&] {
+    return lab::testing::is_true_by_the_device(
+        [&] { return is_right(version(), kDefaultSize, kDefaultChunk); });
+  });
 }
 
 // --- what the timeline says ----------------------------------------------------------------------
@@ -294,6 +300,9 @@ TEST(Utilization, CountsNoTimeTwice) {
   // Three copies up at a time, and twice the same kernel.
   const intervals all = {{kUp, 0, 10}, {kUp, 2, 12}, {kUp, 4, 6}, {kKernel, 5, 9}, {kKernel, 5, 9}};
   EXPECT_EQ(measure(all), (utilization{12, 12, 4, 4, 0, 0, 0}));
+  intervals many(300, interval{kKernel, 0, 5});  // more than a byte counts
+  many.push_back({kKernel, 3, 9});
+  EXPECT_EQ(measure(many), (utilization{9, 0, 9, 0, 0, 0, 0}));
 }
 
 TEST(Utilization, OfManyIntervalsAtTheSameTimeIsThatOfOne) {

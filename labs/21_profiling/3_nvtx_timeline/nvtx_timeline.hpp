@@ -43,7 +43,8 @@ struct result {
 /// A turn is one chunk with one_stream, and two chunks with two_streams (the second one may be
 /// empty). Nothing else is a range, and for no elements there is only "process" with "prepare" in
 /// it. Every range ends, whatever is thrown. The streams are called "stream 0" and "stream 1" (with
-/// one_stream only the first one is used, and named).
+/// one_stream only the first one is used, and named). Memory is freed in "fetch" or, after it, in
+/// "process".
 ///
 /// Throws lab::invalid_input when the lengths differ, or when chunk is 0 or not a multiple of 256;
 /// lab::cuda_error when CUDA reports an error. Neither leaves memory, pinned memory, a stream or an
