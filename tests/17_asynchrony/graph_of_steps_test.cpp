@@ -93,10 +93,25 @@ struct plan {
 REQUIRED_WORK(KernelsOfGraphsAndOfLaunchesAsTheContractHasThem) {
   const scene s = random_scene(33, 20, 1);
   const floats strengths = {1, 2, 0.5F, -1};
-  for (const auto& [version, name] : kSteps)
+  for (const auto& [version, name] : kSteps) {
     EXPECT_TRUE(at_other_sizes([&, version = version](int n) {
       return is_right(version, random_scene(n, n + 1, 1), strengths, 3, 2);
     })) << name;
+    // Rows and columns; and a single cell without a heater, in which nothing flows.
+    const auto without_heaters = [](int width, int height) {
+      scene cells = random_scene(width, height, 1);
+      cells.heaters[0] = 0;
+      return cells;
+    };
+    EXPECT_TRUE(at_other_sizes([&, version = version](int n) {
+      return is_right(version, without_heaters(n, 1), strengths, 3, 2);
+    })) << name
+        << ", a row";
+    EXPECT_TRUE(at_other_sizes([&, version = version](int n) {
+      return is_right(version, without_heaters(1, n), strengths, 3, 2);
+    })) << name
+        << ", a column";
+  }
   for (const auto& [version, name] : kSteps)
     for (const plan& p : {plan{1, 12, 4}, plan{4, 13, 4}, plan{3, 9, 2}, plan{2, 3, 4},
                           plan{4, 6, 6}, plan{3, 11, 10}}) {
@@ -139,6 +154,18 @@ REQUIRED_WORK(KernelsOfGraphsAndOfLaunchesAsTheContractHasThem) {
       else
         EXPECT_LE(captures, p.phases) << name << ": a phase needs one capture at most";
     }
+}
+
+REQUIRED_WORK(GraphsAsLongAsTheLongestBatch) {
+  const scene s = random_scene(5, 3, 5);
+  for (const auto& [version, name] : kSteps) {
+    const auto done = lab::testing::work_without_values([&, version = version] {
+      EXPECT_TRUE(is_right(version, s, {0.5F}, kLongestBatch, kLongestBatch)) << name;
+    });
+    EXPECT_EQ(calls_of(done, "cudaGraphLaunch"), version == step::launches ? 0U : 1U)
+        << name << ": a graph has all " << kLongestBatch << " time steps of a batch";
+    EXPECT_EQ(done.kernels.size(), std::size_t{kLongestBatch}) << name;
+  }
 }
 
 // --- every step, every plate ---------------------------------------------------------------------
@@ -218,6 +245,14 @@ TEST_P(EachStep, ChangesTheHeatersOfAllTimeStepsOfABatch) {
 TEST_P(EachStep, TakesTheLongestBatch) {
   const scene s = random_scene(5, 3, 5);
   EXPECT_TRUE(is_right(version(), s, {1, 0.5F}, kLongestBatch + 1, kLongestBatch));
+}
+
+TEST_P(EachStep, TakesTheSmallestNumberForAHeater) {
+  // Whatever is not 0 is a heater. Times a large strength, these are seen; times 0, too.
+  constexpr float kLeast = std::numeric_limits<float>::denorm_min();
+  const scene s{4, 1, {3, -4, 5, 6}, {kLeast, 1e-30F, -1e-7F, 0}};
+  for (const floats& strengths : {floats{kHottest}, floats{0, -kHottest}, floats{1}})
+    EXPECT_TRUE(is_right(version(), s, strengths, 3, 2));
 }
 
 TEST_P(EachStep, TakesManyPhases) {
@@ -335,8 +370,10 @@ FAULT_TEST_P(EachStep, ReportsEveryCallThatFails) {
 
 TEST_P(EachStep, IsRightAtTheProgramsSize) {
   expect_at_full_size([&] {
-    return is_right(version(), random_scene(kDefaultWidth, kDefaultHeight, 13),
-                    lab::random_floats(kDefaultPhases, 14, -1, 1), kDefaultSteps, kDefaultBatch);
+    return lab::testing::is_true_by_the_device([&] {
+      return is_right(version(), random_scene(kDefaultWidth, kDefaultHeight, 13),
+                      lab::random_floats(kDefaultPhases, 14, -1, 1), kDefaultSteps, kDefaultBatch);
+    });
   });
 }
 
