@@ -58,8 +58,9 @@ inline constexpr std::size_t most_per_device(std::size_t n, int devices) {
 std::vector<splitter> choose_splitters(int devices, std::span<const std::uint32_t> keys);
 
 /// Sorts the keys, the smallest first, on the first `devices` devices. In the end device 0 has the
-/// first counts[0] of them, device 1 the next ones, and so on; counts[k] <= most_per_device(). So
-/// equal keys may be on different devices.
+/// first counts[0] of them, device 1 the next ones, and so on: the keys between the splitters of
+/// choose_splitters(), so counts[k] <= most_per_device(), and equal keys may be on different
+/// devices.
 ///
 /// The sort is stable: equal keys are in the order of their positions.
 ///
@@ -73,7 +74,8 @@ std::vector<splitter> choose_splitters(int devices, std::span<const std::uint32_
 /// device (cudaMemcpyPeerAsync): 2 from each other device that has any of it, for keys and for
 /// positions. From the host each device gets its part of the keys, and no array that could hold all
 /// of them. The host does not wait between the sorts of two devices, nor from the first copy
-/// between devices to the last sort or merge. merge: a kernel of many threads on each device.
+/// between devices to the last sort or merge. merge: a kernel of many threads on each device. (A
+/// single device has nothing to exchange, and need not sort or merge again.)
 ///
 /// From: sampling at regular distances is by H. Shi, J. Schaeffer, Parallel Sorting by Regular
 /// Sampling, 1992; the splitting of equal keys by position is common, the bound is ours.
