@@ -24,9 +24,9 @@ __global__ void add_constant(const int* a, const int* b, int* sum, std::size_t n
 
 /// Makes all kernels that are launched from now on see `addend`.
 void set_addend(int addend) {
-  void* where = nullptr;
-  CUDA_CHECK(cudaGetSymbolAddress(&where, constant_addend));
-  CUDA_CHECK(cudaMemcpy(where, &addend, sizeof(addend), cudaMemcpyHostToDevice));
+  void* address = nullptr;
+  CUDA_CHECK(cudaGetSymbolAddress(&address, constant_addend));
+  CUDA_CHECK(cudaMemcpy(address, &addend, sizeof(addend), cudaMemcpyHostToDevice));
 }
 
 /// Given: one launch, with a thread for each element.
