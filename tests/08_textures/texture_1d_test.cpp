@@ -78,6 +78,65 @@ REQUIRED_WORK(KernelsThatReadTexturesOnly) {
   EXPECT_TRUE(at_other_sizes([&](std::size_t n) { return are_samples(vector(n, 17.25F)); }));
 }
 
+/// Every way to read that is valid.
+struct named_settings {
+  settings sampling;
+  std::string name;
+};
+std::vector<named_settings> all_settings() {
+  const std::pair<cudaTextureAddressMode, const char*> modes[] = {
+      {cudaAddressModeClamp, "clamp"},
+      {cudaAddressModeBorder, "border"},
+      {cudaAddressModeWrap, "wrap"},
+      {cudaAddressModeMirror, "mirror"}};
+  std::vector<named_settings> all;
+  for (const auto filter : {cudaFilterModePoint, cudaFilterModeLinear})
+    for (const bool normalized : {false, true})
+      for (const auto& [mode, name] : modes) {
+        if (!normalized && (mode == cudaAddressModeWrap || mode == cudaAddressModeMirror)) continue;
+        all.push_back({{filter, mode, normalized, kBorder},
+                       std::string(filter == cudaFilterModePoint ? "point_" : "linear_") + name +
+                           (normalized ? "_normalized" : "")});
+      }
+  return all;
+}
+
+REQUIRED_WORK(NoHostThatReadsShortArrays) {
+  // Nor one that filters, or knows what is outside.
+  for (const auto& [sampling, name] : all_settings())
+    for (const std::size_t texels : {1, 2, 40})
+      EXPECT_TRUE(at_other_sizes(
+          [&, sampling = sampling](std::size_t n) {
+            const vector all = lab::random_floats(texels, 1, 1, 9);
+            vector asked(n, -0.31F);  // (not at the edge of a texel)
+            asked.back() = 0.41F;
+            return matches(
+                compare_samples(all, sampling, asked, sample(all, sampling, asked).values));
+          },
+          {.threads = 1, .fetched = 1, .calls = {"cudaCreateTextureObject"}, .writes = 1}))
+          << name << ", " << texels << " texels";
+}
+
+REQUIRED_WORK(NoHostThatFetchesFromShortOrLongArrays) {
+  const auto is_fetched = [](std::size_t texels, std::size_t n) {
+    const vector all = lab::random_floats(texels, 1, 1, 9);
+    const auto indices = lab::random_ints(n, 2, 0, static_cast<int>(texels) - 1);
+    return matches(lab::compare_exact(fetch(all, indices).values, reference_fetch(all, indices)));
+  };
+  for (const std::size_t texels : {1, 2, 200'003})
+    EXPECT_TRUE(at_other_sizes(
+        [&](std::size_t n) { return is_fetched(texels, n); },
+        {.threads = 1, .fetched = 1, .calls = {"cudaCreateTextureObject"}, .writes = 1}))
+        << texels << " texels";
+  expect_at_full_size([&] {
+    return as_required(work_of([&] { return is_fetched(100, 100'003); }),
+                       {.threads = 1024,
+                        .blocks = 2,
+                        .fetched = 100'003 * sizeof(float),
+                        .calls = {"cudaCreateTextureObject"}});
+  });
+}
+
 // --- linear memory -------------------------------------------------------------------------------
 
 class Fetch : public ::testing::TestWithParam<std::size_t> {};
@@ -115,30 +174,29 @@ TEST_P(Fetch, TakesAnyOrder) {
   }
 }
 
-// --- arrays --------------------------------------------------------------------------------------
-
-/// Every way to read that is valid.
-struct named_settings {
-  settings sampling;
-  std::string name;
-};
-std::vector<named_settings> all_settings() {
-  const std::pair<cudaTextureAddressMode, const char*> modes[] = {
-      {cudaAddressModeClamp, "clamp"},
-      {cudaAddressModeBorder, "border"},
-      {cudaAddressModeWrap, "wrap"},
-      {cudaAddressModeMirror, "mirror"}};
-  std::vector<named_settings> all;
-  for (const auto filter : {cudaFilterModePoint, cudaFilterModeLinear})
-    for (const bool normalized : {false, true})
-      for (const auto& [mode, name] : modes) {
-        if (!normalized && (mode == cudaAddressModeWrap || mode == cudaAddressModeMirror)) continue;
-        all.push_back({{filter, mode, normalized, kBorder},
-                       std::string(filter == cudaFilterModePoint ? "point_" : "linear_") + name +
-                           (normalized ? "_normalized" : "")});
-      }
-  return all;
+TEST(Fetch, GivesTheVeryBitsThatWereStored) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  const vector texels = {-0.0F,      std::numeric_limits<float>::denorm_min(), kInfinity,
+                         -kInfinity, std::numeric_limits<float>::quiet_NaN(),  -3e38F};
+  const vector values = fetch(texels, std::vector<int>{0, 1, 2, 3, 4, 5}).values;
+  ASSERT_EQ(values.size(), texels.size());
+  for (std::size_t i = 0; i < texels.size(); ++i)
+    EXPECT_TRUE(std::isnan(texels[i])
+                    ? std::isnan(values[i])
+                    : values[i] == texels[i] && std::signbit(values[i]) == std::signbit(texels[i]))
+        << "texel " << i << " is " << texels[i] << ", not " << values[i];
 }
+
+TEST(Fetch, TakesMoreTexelsThanAnArrayMayHave) {
+  const std::size_t n = 2 * lab::most_texels_in_an_array() + 3;
+  ASSERT_LE(n, lab::most_texels_in_linear_memory());
+  const vector texels = lab::random_floats(n, 1, 1, 9);
+  const int last = static_cast<int>(n) - 1;
+  EXPECT_EQ(fetch(texels, std::vector<int>{last, last / 2, last + 1, 0}).values,
+            (vector{texels.back(), texels[(n - 1) / 2], 0, texels[0]}));
+}
+
+// --- arrays --------------------------------------------------------------------------------------
 
 /// u in texels as a place of tex1D.
 float coordinate_of(float u, std::size_t n, const settings& sampling) {
@@ -274,6 +332,8 @@ TEST(Sample, RefusesPlacesThatCudaWouldClampWithoutAWord) {
   for (const auto address_mode : {cudaAddressModeWrap, cudaAddressModeMirror}) {
     EXPECT_THROW(sample(vector{1, 2}, {.address_mode = address_mode}, vector{0.5F}),
                  lab::invalid_input);
+    EXPECT_THROW(sample(vector{1, 2}, {.address_mode = address_mode}, {}), lab::invalid_input)
+        << "without coordinates, too";
     EXPECT_EQ(
         sample(vector{1, 2}, {.address_mode = address_mode, .normalized = true}, vector{0.25F})
             .values,
@@ -284,6 +344,8 @@ TEST(Sample, RefusesPlacesThatCudaWouldClampWithoutAWord) {
 TEST(Textures, OfNothingOrTooMuchAreRefused) {
   EXPECT_THROW(fetch({}, std::vector<int>{0}), lab::invalid_input);
   EXPECT_THROW(sample({}, {}, vector{0.5F}), lab::invalid_input);
+  EXPECT_THROW(fetch({}, {}), lab::invalid_input) << "without indices, too";
+  EXPECT_THROW(sample({}, {}, {}), lab::invalid_input) << "without coordinates, too";
   // So many floats need not be there, since they are refused before anybody reads one.
   const vector one(1);
   const std::span<const float> claimed(one.data(), lab::most_texels_in_linear_memory() + 1);
