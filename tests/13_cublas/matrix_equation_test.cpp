@@ -62,6 +62,18 @@ REQUIRED_WORK(TheRoutinesOfCublas) {
         return is_right({n, n + 1});
       },
       by_library({"cublasDgeam", "cublasDtrsm"})));
+  // Small systems and single columns are the library's, too, as are large ones.
+  for (const std::size_t n : {1, 2, 32})
+    EXPECT_TRUE(at_other_sizes(
+        [&](std::size_t columns) {
+          return is_right({n, columns});
+        },
+        by_library({"cublasDgeam", "cublasDtrsm"})))
+        << "n = " << n;
+  expect_at_full_size([&] {
+    return as_required(work_of([&] { return is_right(kDefaultShape); }),
+                       by_library({"cublasDgeam", "cublasDtrsm"}));
+  });
 }
 
 TEST(TheText, HasThisSolution) {
@@ -74,6 +86,14 @@ TEST(TheText, HasThisSolution) {
 TEST(TheText, IsDividedByAlpha) {
   EXPECT_EQ(solve(2, kA, kC, kB, {2, 2}).x, (vector{4.5, 4.5, 1.5, 2}));
   EXPECT_EQ(solve(-0.5, kA, kC, kB, {2, 2}).x, (vector{-18, -18, -6, -8}));
+}
+
+TEST(TheText, IsDividedByAnyAlpha) {
+  EXPECT_EQ(solve(0x1p-1000, vector{3}, vector{1}, vector{0x1p-996}, {1, 1}).x, vector{4});
+  EXPECT_EQ(solve(-0x1p900, vector{3}, vector{1}, vector{0x1p904}, {1, 1}).x, vector{-4});
+  // One with bits that a float has not.
+  const double alpha = 1 + 0x1p-40;
+  EXPECT_NEAR(solve(alpha, vector{3}, vector{1}, vector{4 * alpha}, {1, 1}).x.at(0), 1, 0x1p-50);
 }
 
 TEST(ByHand, DividesByTheSumFirst) {
@@ -212,6 +232,9 @@ TEST(Zero, IsNotWhatIsOnlySmall) {
   const auto result = solve(1, vector{1}, vector{-1 + 0x1p-50}, vector{0x1p-50}, {1, 1});
   EXPECT_FALSE(result.singular);
   EXPECT_NEAR(result.x.at(0), -1, 1e-12);
+  const auto tiny_c = solve(1, vector{1}, vector{0x1p-900}, vector{0x1p-898}, {1, 1});
+  EXPECT_FALSE(tiny_c.singular);
+  EXPECT_EQ(tiny_c.x, vector{4});
 }
 
 // --- nothing to do, and nothing to be done -------------------------------------------------------
