@@ -13,6 +13,7 @@
 #include <tuple>
 #include <vector>
 
+#include "full_size.hpp"
 #include "lab/errors.hpp"
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
@@ -102,6 +103,14 @@ TEST(Build, BucketsByTheKeyAndNotByTheValue) {
   EXPECT_EQ(t.heads[8], kEnd);
 }
 
+TEST(Build, HoldsMoreKeysThan20BitsCanCountAndMoreBucketsThan16) {
+  lab::testing::expect_at_full_size([] {
+    const std::size_t n = (std::size_t{1} << 20) + 70'000, buckets = 70'001;
+    const numbers keys = random_words(n, 1), values = random_words(n, 2);
+    return matches(check(build(keys, values, buckets).built, keys, values, buckets));
+  });
+}
+
 TEST(Build, RefusesKeysAndValuesOfDifferentNumber) {
   EXPECT_THROW(build(numbers{1, 2}, numbers{1}, 8), lab::invalid_input);
   EXPECT_THROW(build(numbers{1}, numbers{1, 2}, 8), lab::invalid_input);
@@ -162,6 +171,27 @@ TEST(Find, FindsNothingWhereNothingIs) {
   EXPECT_EQ(find(t, 7), std::nullopt) << "a key of an empty bucket";
   EXPECT_EQ(find(t, 1), std::nullopt) << "a value that is no key";
   EXPECT_EQ(find(right_table({}, {}, 4), 0), std::nullopt) << "any key in an empty table";
+}
+
+TEST(Find, FindsTheValueInsertedLastWhereKeysAreTheNumbersOfEntries) {
+  const table t = right_table({0, 1, 2, 1, 0}, {10, 11, 12, 13, 14}, 3);
+  EXPECT_EQ(find(t, 0), 14U);
+  EXPECT_EQ(find(t, 1), 13U);
+  EXPECT_EQ(find(t, 2), 12U);
+}
+
+TEST(Find, FollowsTheLinksInWhateverOrderTheyAre) {
+  // As many threads may have built it: in bucket 0 the entries 1, 3, 0 and 2, one after the other.
+  const table t{{1}, {{5, 10, 2}, {6, 11, 3}, {7, 12, kEnd}, {8, 13, 0}}};
+  const numbers keys = {5, 6, 7, 8};
+  for (std::uint32_t i = 0; i < 4; ++i) EXPECT_EQ(find(t, keys[i]), 10 + i) << "for " << keys[i];
+}
+
+TEST(Find, SeesWhatIsInTheTableNow) {
+  table t = right_table({5, 6}, {1, 2}, 1);
+  EXPECT_EQ(find(t, 5), 1U);
+  t.pool[0].value = 3;
+  EXPECT_EQ(find(t, 5), 3U) << "the value is another one now";
 }
 
 TEST(Find, LooksIntoOneBucketOnly) {
