@@ -23,10 +23,12 @@ namespace {
 
 using lab::device_limit;
 using lab::count_threads::closed_form;
+using lab::count_threads::columns_of;
 using lab::count_threads::condition;
 using lab::count_threads::count;
 using lab::count_threads::extent;
 using lab::count_threads::kDefaultGrid;
+using lab::count_threads::rows_of;
 using lab::count_threads::shape;
 using lab::testing::at_other_sizes;
 using lab::testing::expect_at_full_size;
@@ -57,11 +59,39 @@ REQUIRED_WORK(ThreadsThatCountThemselves) {
       return count(criterion, launched).count == closed_form(criterion, launched);
     };
     const lab::testing::work done = work_of([&] { return is_right(grid); });
-    EXPECT_TRUE(as_required(done, {.threads = 2, .blocks = 2, .fetched = 4, .atomics = true}))
+    EXPECT_TRUE(as_required(
+        done, {.threads = 2, .blocks = 2, .fetched = sizeof(std::uint64_t), .atomics = true}))
         << name;
     for (const auto& k : done.kernels)
       EXPECT_EQ(std::tuple(k.blocks, k.block_x, k.block_y), std::tuple(6U, 5U, 7U)) << name;
+    EXPECT_LE(done.bytes_copied(cudaMemcpyDeviceToHost), sizeof(std::uint64_t))
+        << name << ": one counter comes back, not several that the host adds up";
     EXPECT_TRUE(at_other_sizes([&](unsigned n) { return is_right({{n, n + 1}, {1, 2}}); })) << name;
+    EXPECT_TRUE(at_other_sizes([&](unsigned n) { return is_right({{1, 1}, {1, n}}); })) << name;
+  }
+}
+
+REQUIRED_WORK(EachThreadForItself) {
+  // Threads may first agree on a number in their warp or block, and one of them adds it. But where
+  // threads neither add nor share anything, another one has counted them. (In the second grid each
+  // thread is a block.)
+  for (const shape& grid : {shape{{3, 2}, {5, 7}}, shape{{7, 5}, {1, 1}}}) {
+    const lab::testing::work done = work_of([&] {
+      return count(condition::every_thread, grid).count ==
+             closed_form(condition::every_thread, grid);
+    });
+    EXPECT_TRUE(as_required(done, {.fetched = sizeof(std::uint64_t), .atomics = true}));
+    if (!done.watched) continue;
+    for (const auto& k : done.kernels) {
+      if (k.atomics == 0) continue;  // (it may set the counter to 0)
+      // (Not all have written: an atomicCAS may have to be repeated.)
+      EXPECT_GT(k.writes - k.plain_writes, 4 * k.atomics)
+          << "bytes, by " << k.atomics
+          << " atomic functions: four bytes are too few for a counter of 64 bits";
+      EXPECT_TRUE(k.atomic_threads == k.all_threads() || k.barriers > 0 || k.warp_functions > 0)
+          << k.atomic_threads << " of " << k.all_threads()
+          << " threads add to the counter, and the others tell them nothing";
+    }
   }
 }
 
@@ -185,7 +215,15 @@ FAULT_TEST_P(EachCondition, ReportsEveryCallThatFails) {
 
 TEST_P(EachCondition, CountsTheProgramsGrid) {
   expect_at_full_size([&] {
-    return count(criterion(), kDefaultGrid).count == closed_form(criterion(), kDefaultGrid);
+    const auto is_right = [&] {
+      return count(criterion(), kDefaultGrid).count == closed_form(criterion(), kDefaultGrid);
+    };
+#ifdef __CPU_DEVICE__  // which tells who has counted
+    const std::size_t threads = rows_of(kDefaultGrid) * columns_of(kDefaultGrid);
+    return as_required(work_of(is_right), {.threads = threads, .fetched = sizeof(std::uint64_t)});
+#else
+    return is_right();
+#endif
   });
 }
 
