@@ -89,10 +89,12 @@ REQUIRED_WORK(TheBatchInCublasAndAKernelThatTransposes) {
                                  .fetched = bytes_of(b),
                                  .calls = {"cublasDgetrfBatched", "cublasDgetrsBatched"},
                                  .library = true,
-                                 .reads = bytes_of(a) + bytes_of(b)}));
-  EXPECT_EQ(done.calls.contains("cublasDgetrfBatched") ? done.calls.at("cublasDgetrfBatched") : 0,
-            1U)
-      << "calls, for five systems";
+                                 .reads = bytes_of(a) + 2 * bytes_of(b),
+                                 .writes = bytes_of(a) + 2 * bytes_of(b)}))
+      << "A, B and X are transposed";
+  for (const char* name : {"cublasDgetrfBatched", "cublasDgetrsBatched"})
+    EXPECT_EQ(done.calls.contains(name) ? done.calls.at(name) : 0, 1U)
+        << "calls of " << name << ", for five systems";
   EXPECT_TRUE(at_other_sizes(
       [](std::size_t n) {
         return is_solved(random_numbers(n * n * n, n), random_numbers(n * n * 2, n + 1), {n, n, 2});
@@ -102,6 +104,16 @@ REQUIRED_WORK(TheBatchInCublasAndAKernelThatTransposes) {
        .calls = {"cublasDgetrfBatched", "cublasDgetrsBatched"},
        .library = true},
       {1, 3, 20}));
+  // One right-hand side, too: there is nothing to be transposed then, but still to be solved.
+  EXPECT_TRUE(at_other_sizes(
+      [](std::size_t n) {
+        return is_solved(random_numbers(n * n, n), random_numbers(n, n + 1), {1, n, 1});
+      },
+      {.threads = 1,
+       .fetched = 1,
+       .calls = {"cublasDgetrfBatched", "cublasDgetrsBatched"},
+       .library = true},
+      {1, 2, 3}));
 }
 
 // --- sizes ---------------------------------------------------------------------------------------
@@ -145,6 +157,30 @@ TEST(Solve, TakesOneOrManySystems) {
   for (const std::size_t systems : {1, 2, 33, 257})
     expect_solved(random_numbers(systems * 7 * 7, systems),
                   random_numbers(systems * 7, systems + 1), {systems, 7, 1});
+}
+
+TEST(Solve, TakesMoreSystemsThan16BitsCanCount) {
+  expect_at_full_size([] {
+    const std::size_t systems = 70'001;
+    expect_solved(random_numbers(systems, 3), random_numbers(systems * 2, 4), {systems, 1, 2});
+  });
+}
+
+TEST(Solve, KeepsSymmetricMatricesAndOthersApart) {
+  // The identity, a symmetric matrix, and two that are not: each is transposed, or none is.
+  const vector a{1, 0, 0, 1, 4, 2, 2, 5, 4, 8, 2, 8, 4, 0, 2, 2};
+  const vector b{3, -7, 8, 12, 16, 14, 12, 10};
+  const auto result = solve(a, b, {4, 2, 1});
+  const vector expected[] = {{3, -7}, {1, 2}, {1, 1.5}, {3, 2}};
+  for (std::size_t k = 0; k < 4; ++k)
+    EXPECT_EQ(result.solutions.at(k).x, expected[k]) << "system " << k;
+}
+
+TEST(Solve, NeedsAllTheBitsOfADouble) {
+  // Powers of two but for t, of which a float has no more than 1: 2^-40 would be left of it.
+  const double t = 1 + 0x1p-40;
+  EXPECT_EQ(solve(vector{2}, vector{t}, {1, 1, 1}).solutions[0].x, vector{t / 2});
+  EXPECT_EQ(solve(vector{2, 0, t, 1}, vector{2, t}, {1, 2, 1}).solutions[0].x, (vector{1, 0}));
 }
 
 TEST(Solve, KeepsApartSystemsOfVeryDifferentSize) {
