@@ -175,17 +175,56 @@ REQUIRED_WORK(NcclAddsUpOncePerDeviceAndRound) {
   }
 }
 
+/// What the devices do in a step for `count` devices with n numbers each.
+lab::testing::required sums_of(step version, std::size_t count, std::size_t n) {
+  lab::testing::required work{.threads = 1, .fetched = count * n * sizeof(float)};
+  if (version == step::ring_by_hand) return work;
+  work.kernels = 0;
+  work.calls = {"ncclAllReduce"};
+  work.library = true;
+  return work;
+}
+
+REQUIRED_WORK(FewNumbersAreAddedUpOnTheDevicesAsWell) {
+  for (const std::size_t n : {1U, 5U}) {
+    for (const auto& [version, name] : kSteps)
+      EXPECT_TRUE(as_required(work_of([&, version = version] { return sums_up(version, 3, n, 1); }),
+                              sums_of(version, 3, n)))
+          << name << ": " << n << " numbers for each of three devices";
+    EXPECT_TRUE(
+        as_required(work_of([&] { return multiplies(3, n, 3); }),
+                    {.threads = 1, .fetched = 3 * sizeof(double), .calls = {"ncclAllReduce"}}))
+        << "one_thread: dot of " << n << " elements";
+  }
+}
+
+REQUIRED_WORK(EveryRoundGoesAroundTheRing) {
+  const auto done = work_of([] { return sums_up(step::ring_by_hand, 3, 30, 1, 4); });
+  EXPECT_TRUE(as_required(done, {.threads = 10, .kernels = 4 * 3 * 2})) << "ring_by_hand";
+  EXPECT_EQ(calls_of(done, "cudaMemcpyPeerAsync"), 4U * 3 * 4)
+      << "ring_by_hand: in each of four rounds every device sends one piece in each of 4 steps";
+}
+
+REQUIRED_WORK(RanksAddUpWhereNobodyFails) {
+  const auto done = lab::testing::work_without_values([] { with_a_failure(3, 500, kNobody); });
+  EXPECT_EQ(calls_of(done, "ncclAllReduce"), 3U)
+      << "thread_per_rank: where no rank fails, each calls ncclAllReduce";
+  EXPECT_GE(done.bytes_copied(cudaMemcpyDeviceToHost), 3 * 500 * sizeof(float))
+      << "thread_per_rank: the sums of a rank are looked at";
+}
+
 REQUIRED_WORK(TheCollectivesAreThoseOfNccl) {
   const std::string functions[] = {"ncclBroadcast|ncclBcast", "ncclAllGather", "ncclReduceScatter"};
   for (const auto& [operation, name] : kCollectives)
-    for (const int devices : {1, 2, 5}) {
-      const auto done =
-          work_of([&, operation = operation] { return is_done(operation, devices, 30, 0); });
-      EXPECT_TRUE(as_required(
-          done, lab::testing::by_library({functions[static_cast<std::size_t>(operation)]})))
-          << "one_thread: " << name;
-      EXPECT_EQ(done.host_threads, 1U) << "one_thread: " << name;
-    }
+    for (const int devices : {1, 2, 5})
+      for (const std::size_t n : {static_cast<std::size_t>(devices), std::size_t{30}}) {
+        const auto done =
+            work_of([&, operation = operation] { return is_done(operation, devices, n, 0); });
+        EXPECT_TRUE(as_required(
+            done, lab::testing::by_library({functions[static_cast<std::size_t>(operation)]})))
+            << "one_thread: " << name;
+        EXPECT_EQ(done.host_threads, 1U) << "one_thread: " << name;
+      }
 }
 
 REQUIRED_WORK(ADotProductIsAKernelPerDeviceAndOneAllReduce) {
@@ -492,7 +531,10 @@ TEST_P(EachStep, IsRightAtTheProgramsSize) {
   expect_at_full_size([&] {
     const std::size_t n =
         lab::on_cpu_device() ? lab::nccl_sum::kDefaultSizeOnCpu : lab::nccl_sum::kDefaultSize;
-    return sums_up(version(), lab::on_cpu_device() ? 3 : lab::device_count(), n + 1, 9, 2);
+    const int devices = lab::on_cpu_device() ? 3 : lab::device_count();
+    return lab::testing::is_true_by_the_device(
+        [&] { return sums_up(version(), devices, n + 1, 9, 2); },
+        sums_of(version(), static_cast<std::size_t>(devices), n + 1));
   });
 }
 
