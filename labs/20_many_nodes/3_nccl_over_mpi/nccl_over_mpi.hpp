@@ -50,7 +50,8 @@ struct result {
 /// the job is left behind.
 ///
 /// Requires: in nccl and hierarchical, sums made by NCCL from device memory. In hierarchical, only
-/// the first rank of each node copies its vector to the host and back.
+/// the first rank of each node copies its vector to the host and back. (If there is a single node,
+/// it need not.)
 ///
 /// From: NCCL's documentation, Creating a Communicator (NCCL 2, User Guide), where MPI_Bcast sends
 /// the unique id; MPI: A Message-Passing Interface Standard, version 3.1, 6.4.2 (MPI_Comm_split).
