@@ -63,6 +63,11 @@ REQUIRED_WORK(AKernelOnEachRankInEachRepetition) {
       lab::testing::work_of([] { return is_measured({.ranks = 3, .values = 5000}, 4); });
   // Four that count, and one that does not.
   EXPECT_TRUE(as_required(done, {.kernels = 3 * 5, .reads = 3 * 5 * 5000 * sizeof(unsigned)}));
+  for (const std::size_t values : {1U, 300U})
+    EXPECT_TRUE(as_required(
+        lab::testing::work_of([&] { return is_measured({.ranks = 1, .values = values}, 2); }),
+        {.threads = 1, .kernels = 3}))
+        << "one rank, " << values << " values";
 }
 
 TEST(Measure, TimesEachRepetitionOnce) {
@@ -128,7 +133,11 @@ TEST(Measure, MeasuresAtTheProgramsSize) {
   lab::testing::expect_at_full_size([] {
     const std::size_t size = lab::on_cpu_device() ? lab::scaling_model::kDefaultSizeOnCpu
                                                   : lab::scaling_model::kDefaultSize;
-    return is_measured({2, size / 2, std::size_t{1} << 14}, 3);
+    return lab::testing::is_true_by_the_device(
+        [&] {
+          return is_measured({2, size / 2, std::size_t{1} << 14}, 3);
+        },
+        {.threads = 32, .kernels = 2 * 4});
   });
 }
 
@@ -246,6 +255,19 @@ TEST(Fit, FindsTheModelOfExactMeasurements) {
     EXPECT_NEAR(got.per_level / is.per_level, 1, 1e-6);
     EXPECT_NEAR(got.per_byte / is.per_byte, 1, 1e-6);
     EXPECT_LT(worst_error(got, measured), 1e-6);
+  }
+}
+
+TEST(Fit, HasNegativeCoefficientsWhereTheMeasurementsDo) {
+  // A coefficient that becomes 0 in its place is not the best, and hides that there is noise.
+  for (const model& is : {model{-20e-6, 1e-9, 5e-6, 1e-10}, model{1e-3, -1e-11, 5e-6, 1e-10},
+                          model{1e-3, 1e-9, -5e-6, 1e-10}, model{1e-3, 1e-9, 5e-6, -1e-10}}) {
+    const auto measured = made_up(is, sizes_of({1, 2, 4, 8}), 0, 1);
+    const model got = fit(measured);
+    EXPECT_NEAR(got.overhead / is.overhead, 1, 1e-6);
+    EXPECT_NEAR(got.per_value / is.per_value, 1, 1e-6);
+    EXPECT_NEAR(got.per_level / is.per_level, 1, 1e-6);
+    EXPECT_NEAR(got.per_byte / is.per_byte, 1, 1e-6);
   }
 }
 
