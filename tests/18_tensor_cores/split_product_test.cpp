@@ -245,8 +245,15 @@ INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps), lab::test
 
 TEST_P(EachStep, MultipliesAtTheProgramsDefaultSize) {
   expect_at_full_size([&] {
-    return is_right(version(), {kDefaultSize, kDefaultSize, kDefaultSize});
+    return lab::testing::is_true_by_the_device([&] {
+      return is_right(version(), {kDefaultSize, kDefaultSize, kDefaultSize});
+    });
   });
+}
+
+TEST_P(EachStep, MultipliesMoreRowsThanABandOfBlocksHas) {
+  // Bands of eight blocks of 128 x 128: the second one has a single row of blocks, and two columns.
+  expect_at_full_size([&] { return is_right(version(), {1030, 130, 2}); });
 }
 
 // --- the ends of the range -----------------------------------------------------------------------
