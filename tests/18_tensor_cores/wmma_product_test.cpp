@@ -151,6 +151,23 @@ REQUIRED_WORK(TilesThatABlockShares) {
   }
 }
 
+REQUIRED_WORK(TilesThatABlockSharesOfFewRowsAsWell) {
+  // With 64 columns in a tile, A is read twice, and B once: by fragments, A is read eight times.
+  for (const shape size : {shape{64, 128, 64}, shape{16, 128, 64}}) {
+    const std::size_t elements = (size.m + size.n) * size.k;
+    const std::size_t of_tiles = 2 * (2 * size.m + size.n) * size.k;
+    for (const auto& [version, name] : kSteps) {
+      if (version == step::one_tile_a_warp) continue;
+      EXPECT_TRUE(
+          as_required(work_of([&, version = version] { return is_right(version, size, 2); }),
+                      {.threads = 128,
+                       .reads_at_most = elements * sizeof(float) + of_tiles * 5 / 4,
+                       .shared_memory = true}))
+          << name << ": " << size.m << " rows";
+    }
+  }
+}
+
 REQUIRED_WORK(SixteenBytesWhereverRowsAllowThem) {
   // Rows of A and of B are multiples of 16 bytes long, and how many A has plays no part.
   const shape size{67, 72, 40};
