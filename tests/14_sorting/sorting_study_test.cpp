@@ -59,6 +59,7 @@ REQUIRED_WORK(EveryMethodByItsOwnMeans) {
                              .blocks = 2,
                              .kernels = 3 * 2,  // the check and two samples, two launches at least
                              .sent = 2 * 4096 * sizeof(std::uint32_t),
+                             .fetched = 2 * 4096 * sizeof(std::uint32_t),  // values, too: checked
                              .reads = 3 * 2 * 4096 * sizeof(std::uint32_t),
                              .writes = 3 * 2 * 4096 * sizeof(std::uint32_t),
                              .shared_memory = true}));
