@@ -154,9 +154,14 @@ REQUIRED_WORK(KernelsOnEveryRankAndOnlyBordersBetweenThem) {
                "for the borders: then nothing overlaps";
       }
     }
+    EXPECT_TRUE(at_other_sizes(
+        [version = version](int n) { return is_right(version, random_plate(n, n + 1, 1), 3, 2); },
+        {.threads = 1, .kernels = 2 * 3, .fetched = 1, .devices = 2, .writes = 1}))
+        << name << ", two ranks";
     EXPECT_TRUE(at_other_sizes([version = version](int n) {
-      return is_right(version, random_plate(n, n + 1, 1), 3, 2);
-    })) << name;
+      return is_right(version, random_plate(n, n, 2), 3, 1);
+    })) << name
+        << ", one rank";
   }
 }
 
@@ -268,8 +273,15 @@ TEST_P(EachStep, SaysWhichGridAndHowLongItTook) {
 TEST_P(EachStep, IsRightAtTheProgramsSize) {
   using namespace lab::mpi_heat;
   lab::testing::expect_at_full_size([&] {
-    return is_right(version(), random_plate(kDefaultWidth, kDefaultHeight, 7), kDefaultSteps,
-                    kDefaultRanks);
+    return lab::testing::is_true_by_the_device(
+        [&] {
+          return is_right(version(), random_plate(kDefaultWidth, kDefaultHeight, 7), kDefaultSteps,
+                          kDefaultRanks);
+        },
+        {.threads = 32,
+         .kernels = kDefaultRanks * kDefaultSteps,
+         .fetched = 1,
+         .devices = kDefaultRanks});
   });
 }
 
