@@ -100,8 +100,8 @@ def stop(process: "subprocess.Popen[bytes]", *, hangs: bool = False) -> None:
     """Ends the process and everything that it started. Ninja and compilers clean up when asked. A
     program on the CPU device that `hangs` says first in which line it was."""
     signals = [(signal.SIGTERM, GRACE), (signal.SIGKILL, GRACE)]
-    if hangs and _handles(process.pid, signal.SIGQUIT):
-        signals.insert(0, (signal.SIGQUIT, TIME_TO_SAY))
+    if hangs and _handles(process.pid, signal.SIGXCPU):
+        signals.insert(0, (signal.SIGXCPU, TIME_TO_SAY))
     with uninterrupted():
         for number, patience in signals:
             with contextlib.suppress(ProcessLookupError, PermissionError):

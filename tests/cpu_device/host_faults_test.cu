@@ -40,11 +40,11 @@ TEST(HostFault, NamesTheLineThatGivesDeviceMemoryToFree) {
 
 constexpr int kLoopLine = __LINE__ + 2;
 void run_for_ever() {
-  while (zero == 0) raise(SIGQUIT);
+  while (zero == 0) raise(SIGXCPU);
 }
 
 TEST(HostFault, NamesTheLineOfALoopWhenAsked) {
-  EXPECT_EXIT(run_for_ever(), ::testing::KilledBySignal(SIGQUIT), "stopped" + at(kLoopLine));
+  EXPECT_EXIT(run_for_ever(), ::testing::KilledBySignal(SIGXCPU), "stopped" + at(kLoopLine));
 }
 
 TEST(HostFault, NamesTheLineAfterALaunchToo) {

@@ -83,7 +83,7 @@ TEST(Middle, Misbehaves) {
     std::puts("it begins");
     sleep_for_long();
   } else if (how == "hang and say") {
-    std::signal(SIGQUIT, [](int) {
+    std::signal(SIGXCPU, [](int) {
       constexpr std::string_view kWhere = "it was in line 7\n";
       ::_exit(::write(STDOUT_FILENO, kWhere.data(), kWhere.size()) > 0 ? 1 : 2);
     });

@@ -454,10 +454,10 @@ class watcher {
     stop("");
   }
 
-  /// A program on the CPU device handles SIGQUIT: it says in which line it was, and ends.
+  /// A program on the CPU device handles SIGXCPU: it says in which line it was, and ends.
   void ask_for_the_line() {
-    if (!handles(child_, SIGQUIT)) return;
-    ::kill(child_, SIGQUIT);
+    if (!handles(child_, SIGXCPU)) return;
+    ::kill(child_, SIGXCPU);
     const clock::time_point end = clock::now() + kTimeToSay;
     siginfo_t state{};
     do {

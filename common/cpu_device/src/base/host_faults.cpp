@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What a crash says that the engine does not know as a kernel's, and what SIGQUIT asks of a program
-// that hangs: its line. The process ends next, and its heap may be what is broken, so that nothing
-// here allocates or takes a lock.
+// What a crash says that the engine does not know as a kernel's, and what a program says that is
+// stopped by SIGXCPU or SIGQUIT, since it hangs: its line. The process ends next, and its heap may
+// be what is broken, so that nothing here allocates or takes a lock.
 
 #include <dlfcn.h>
 #include <execinfo.h>
@@ -35,14 +35,14 @@ const char* sentence(int signal) {
       return "the program was aborted${line:+ at $line}.\n  Try: what it printed last says why. "
              "Free "
              "only what malloc or new has returned, and only once.";
+    case SIGXCPU:
     case SIGQUIT:
       return "the program was stopped${line:+ at $line}.\n  Try: look for a loop whose condition "
              "never becomes false.";
     default:
       return "an access to memory that is not the program's (segmentation fault)${line:+ at "
              "$line}.\n  Try: look for an index that is too large, a pointer that was never set, "
-             "or "
-             "device memory that host code reads or writes.";
+             "or device memory that host code reads or writes.";
   }
 }
 

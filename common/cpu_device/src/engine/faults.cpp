@@ -134,7 +134,7 @@ void install_handlers() {
   sigaction(SIGBUS, &action, &previous_bus);
   sigaction(SIGFPE, &action, &previous_fpe);
   action.sa_sigaction = &on_ending_signal;
-  for (const int signal : {SIGABRT, SIGQUIT}) {
+  for (const int signal : {SIGABRT, SIGXCPU, SIGQUIT}) {
     struct sigaction previous = {};
     sigaction(signal, nullptr, &previous);
     if (previous.sa_handler == SIG_DFL) sigaction(signal, &action, nullptr);
