@@ -33,8 +33,7 @@ const char* sentence(int signal) {
              "by.";
     case SIGABRT:
       return "the program was aborted${line:+ at $line}.\n  Try: what it printed last says why. "
-             "Free "
-             "only what malloc or new has returned, and only once.";
+             "Free only what malloc or new has returned, and only once.";
     case SIGXCPU:
     case SIGQUIT:
       return "the program was stopped${line:+ at $line}.\n  Try: look for a loop whose condition "
