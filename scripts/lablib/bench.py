@@ -184,7 +184,7 @@ def _run(case: _Case, repeat: int, folder: Path) -> List[Dict[str, Any]]:
     if outcome.returncode != 0:
         said = [line for line in output if line.strip() and not line.startswith("Try ")]
         why = "not possible here" if outcome.returncode == NOT_POSSIBLE else "it failed"
-        raise Failed(f"{why}: {said[-1].strip() if said else 'without a word'}")
+        raise Failed(f"{why}: {said[-1].strip() if said else 'no error message'}")
     return read_measurements(file)
 
 

@@ -83,24 +83,24 @@ def remarks(row: Row) -> List[str]:
         )
     if row.access == "variable load" and row.each(row.turns) >= 1.5:
         found.append(
-            f"{row.each(row.turns):.1f} different words per request: constant memory serves them"
-            " one by one (a __device__ variable does not care)"
+            f"{row.each(row.turns):.1f} different words per request: constant memory serves one"
+            " word at a time (this does not matter for a __device__ variable)"
         )
     if row.lanes_of_warps and row.lanes < 0.75 * row.lanes_of_warps:
         found.append(
-            f"{row.each(row.lanes):.1f} of {row.each(row.lanes_of_warps):.0f} lanes take part: the"
-            " others stand idle meanwhile"
+            f"{row.each(row.lanes):.1f} of {row.each(row.lanes_of_warps):.0f} lanes are active: the"
+            " others are idle"
         )
     if row.lanes_of_warps and row.each(row.lanes_of_warps) <= 16:
         found.append(
-            f"warps of {row.each(row.lanes_of_warps):.1f} threads: a warp has room for 32, whatever"
-            " the block's size"
+            f"warps of {row.each(row.lanes_of_warps):.1f} threads: each takes up 32 lanes,"
+            " whatever the block's size"
         )
     if row.not_counted:
         share = 100 * row.not_counted / (row.not_counted + row.lanes)
         found.append(
             f"{share:.0f} % of its accesses are not counted (a long loop without a barrier): the"
-            " numbers per request hold for the others"
+            " numbers per request are those of the accesses that are counted"
         )
     return found
 
@@ -109,7 +109,7 @@ def _about_sectors(row: Row) -> List[str]:
     if not row.ideal_sectors or row.sectors < 1.05 * row.ideal_sectors:
         return []
     sectors, best = row.each(row.sectors), row.each(row.ideal_sectors)
-    text = f"{sectors:.1f} sectors per request where {best:.1f} would do: "
+    text = f"{sectors:.1f} sectors per request (best: {best:.1f}): "
     if sectors - best < 1.05 and best >= 2:
         return [text + "the addresses of a warp do not begin at a multiple of 32 bytes"]
     apart = row.sectors * 32 / row.lanes
@@ -123,8 +123,8 @@ def _about_banks(row: Row) -> List[str]:
         return []
     wavefronts, best = row.each(row.wavefronts), row.each(row.ideal_wavefronts)
     return [
-        f"{wavefronts:.1f} wavefronts per request where {best:.1f} would do: lanes access different"
-        " words of one bank, one after the other"
+        f"{wavefronts:.1f} wavefronts per request (best: {best:.1f}): lanes access different"
+        " words of the same bank, which serves one word at a time"
     ]
 
 
@@ -157,12 +157,13 @@ def in_a_line(rows: List[Row]) -> str:
             continue
         cost = sum(getattr(row, what) for row in known) / requests
         best = sum(getattr(row, ideal) for row in known) / requests
-        parts.append(f"{cost:.1f} {what} per request ({best:.1f} would do)")
+        parts.append(f"{cost:.1f} {what} per request (best: {best:.1f})")
         for row in known:
             times = getattr(row, what) / getattr(row, ideal)
             if times > worst[0] and row.line:
-                each = f"{row.each(getattr(row, what)):.1f} for {row.each(getattr(row, ideal)):.1f}"
-                worst = (times, f"; most in {Path(row.file).name}:{row.line}: {each}")
+                here, least = row.each(getattr(row, what)), row.each(getattr(row, ideal))
+                each = f"{here:.1f} (best: {least:.1f})"
+                worst = (times, f"; worst at {Path(row.file).name}:{row.line}: {each}")
     return ", ".join(parts) + worst[1]
 
 
@@ -210,12 +211,12 @@ def table(rows: Iterable[Row]) -> str:
             lines.append(paint(f"{'':>24}^ {remark}", "yellow"))
     lines.append("")
     if not noticed:
-        lines.append("Nothing stands out: requests cost what they have to.")
+        lines.append("Nothing stands out: no request costs more than it must.")
     lines.append(
-        "A request is one instruction for the lanes of a warp that take part; all launches are\n"
-        "added up. Global memory moves in sectors of 32 bytes. A wavefront is one pass over the\n"
-        "32 banks of shared memory. Atomics of a request on one address (in shared memory: one\n"
-        "bank) take turns."
+        "A request is one instruction for the active lanes of a warp; all launches are added up.\n"
+        "Global memory moves in sectors of 32 bytes. A wavefront is one pass over the 32 banks of\n"
+        "shared memory. If a request has several atomics on the same address (in shared memory:\n"
+        "the same bank), they take turns."
     )
     return "\n".join(lines)
 

@@ -269,9 +269,9 @@ def in_which_order(
         return ""
     if not at_once(case):
         causes = [
-            "two threads access the same memory here, and the result depends on which of them is"
-            " first",
-            "memory is read that nothing has written: in each order it holds other bytes",
+            "two threads access the same memory here, and the result depends on which of them"
+            " comes first",
+            "memory is read that was never written: it holds different bytes in each order",
         ]
         if any(_UNWRITTEN.search(said.text) for said in case.said):
             causes.reverse()
@@ -308,11 +308,14 @@ def how_it_was_found(case: test_program.Case) -> str:
     text = "\n".join(case.lines)
     if re.search(r"CPU device: .*\brace\b", text):
         return (
-            "Every value was right. The check build saw it by watching each memory access: on a"
-            " GPU, luck decides which of the two comes first."
+            "Every value was right. The check build found the race by watching every memory access:"
+            " on a GPU, either of the two may come first."
         )
     if "CPU device:" in text:
-        return "Every value was right, by luck. The check build saw it by watching each access."
+        return (
+            "Every value was right, by luck. The check build found the mistake by watching every"
+            " memory access."
+        )
     if points.is_required_work(case.name) and not _WRONG_VALUES.search(text):
         return (
             "Every value was right. The check build found it by counting what each thread accesses:"
@@ -323,7 +326,7 @@ def how_it_was_found(case: test_program.Case) -> str:
             "Right in the plain build, wrong in the check build, which rounds a*b+c once, as nvcc"
             " does for a GPU: the result depends on how it is rounded, or on luck."
         )
-    return "It happens in the check build alone, which watches each memory access."
+    return "It happens only in the check build, which watches every memory access."
 
 
 def lines(
@@ -356,13 +359,13 @@ def lines(
         all_lines.append(("no leaks", "of memory, streams, events or handles"))
     cost = counters.in_a_line(found.rows)
     if cost:
-        if several_steps and "; most in " in cost:
-            cost += " (of all steps together, some of which are slow on purpose)"
+        if several_steps and "; worst at " in cost:
+            cost += "; this counts all steps, including those that are slow on purpose"
         all_lines.append(("cost", cost))
     elif found.seen:
         why = "your kernels have no ordinary load or store of global or shared memory"
         if found.time_is_over:
-            why = "there was no time for all tests (`scripts/lab profile` shows it)"
+            why = "there was not enough time for all tests (`scripts/lab profile` shows the cost)"
         all_lines.append(("cost", f"nothing was counted: {why}"))
     if todos is not None:
         if todos.bonus:

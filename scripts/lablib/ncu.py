@@ -14,7 +14,7 @@ from lablib.counters import Row
 from lablib.errors import MAY_NOT_INSTALL, LabError
 
 NO_NCU = (
-    "Nsight Compute is not here (no ncu on the PATH or in the CUDA toolkit's folder), and"
+    "Nsight Compute was not found (no ncu on the PATH or in the CUDA toolkit's folder), and"
     " scripts/setup does not install it: it comes with the full CUDA toolkit, or as a package of"
     " its own (cuda-nsight-compute-13-0 in NVIDIA's package list). `--device cpu` counts without"
     " it."
@@ -99,8 +99,8 @@ def read_sums(path: Path) -> Dict[str, Dict[str, int]]:
         raise LabError(f"ncu has written nothing to {path}: {error.strerror}.") from error
     if any("ERR_NVGPUCTRPERM" in line for line in lines):
         raise LabError(
-            "this GPU's counters are for administrators only (ERR_NVGPUCTRPERM). Whoever looks"
-            " after the machine can allow them: load the driver's module with"
+            "this GPU's counters are for administrators only (ERR_NVGPUCTRPERM). An"
+            " administrator can allow them for all users: load the driver's module with"
             " NVreg_RestrictProfilingToAdminUsers=0, or run ncu as root."
         )
     begin = next((i for i, line in enumerate(lines) if line.startswith('"ID"')), None)

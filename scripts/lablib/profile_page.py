@@ -152,18 +152,18 @@ def _sentence(row: Row, requested: List[Address]) -> str:
         parts = wavefronts(requested, row.bytes)
         passes = sum(most for _, _, most in parts)
         if passes == len(parts):
-            return f"{_count(passes, 'wavefront')}. No bank is asked for two words at a time."
+            return f"{_count(passes, 'wavefront')}. No bank has to serve two words at a time."
         bank, found = max(
             (pair for _, of, _ in parts for pair in by_bank(of).items()),
             key=lambda pair: len(pair[1]),
         )
-        return f"{_count(passes, 'wavefront')}, since bank {bank} is asked for {len(found)} words."
+        return f"{_count(passes, 'wavefront')}, since bank {bank} must serve {len(found)} words."
     if row.access == "shared atomic":
         bank, lanes = max(
             ((b, sum(len(wanted[w]) for w in of)) for b, of in by_bank(wanted).items()),
             key=lambda pair: pair[1],
         )
-        return f"{_count(lanes, 'turn')}: as many lanes as update words of bank {bank}."
+        return f"{_count(lanes, 'turn')}: that many lanes update words of bank {bank}."
     if row.access == "variable load":
         return f"{_count(len(wanted), 'different word')}."
     touched = sectors(requested, row.bytes)

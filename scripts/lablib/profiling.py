@@ -63,7 +63,7 @@ def profile(
             raise LabError(f"{error} {SLOWER}") from error
         if not file.is_file():
             if status == 0:
-                raise LabError(f"{exercise.full_name} ended well but counted nothing.")
+                raise LabError(f"{exercise.full_name} succeeded, but no access was counted.")
             return status
         rows = ncu.read_csv(file) if tool else counters.read_table(file)
         if not rows and status != 0:

@@ -258,7 +258,7 @@ def readability_problem(result: "test_program.Result") -> str:
     for case in failed:
         failures = [said for said in case.said if said.is_failure]
         if not any(said.text.strip() for said in failures):
-            return f"{case.name} fails without a word: it must say what is missing."
+            return f"{case.name} fails without a message: it must say what is missing."
         for said in failures:
             if re.search(r"unknown (C\+\+ )?exception", said.text, re.IGNORECASE):
                 return (

@@ -131,10 +131,10 @@ def _run(
         env={**os.environ, **variables},
     )
     if outcome.timed_out:
-        return f"not done in {LIMIT:g} s; a smaller `profile` in its exercise.toml would do"
+        return f"did not finish in {LIMIT:g} s; choose a smaller `profile` in its exercise.toml"
     if outcome.returncode != 0:
         said = [line for line in output if line.strip() and not line.startswith("Try ")]
-        return f"its program failed: {said[-1].strip() if said else 'without a word'}"
+        return f"its program failed: {said[-1].strip() if said else 'no error message'}"
     return ""
 
 

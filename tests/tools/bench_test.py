@@ -173,7 +173,7 @@ class BenchTest(LabTest):
         self.assertIn("it failed: x: the vectors are wrong", done.stderr)
         self.assertEqual(["second"], [row["step"] for row in self.measured()["results"]])
         for body, sentence in (
-            ("sys.exit(77)", "not possible here: without a word"),
+            ("sys.exit(77)", "not possible here: no error message"),
             ("os.kill(os.getpid(), 11)", "it was ended by"),
             ("events = events[:1]", "reports no kernel's time"),
             ("events = []", "does not begin with the program"),

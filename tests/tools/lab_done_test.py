@@ -88,7 +88,7 @@ class DoneTest(LabTest):
         self.assert_status(1, done)
         self.assertIn("All tests pass, and yet 05.1 dot_product is not done", done.stdout)
         self.assertIn(f"What to look at first, Suite.B:\n  {race}", done.stdout)
-        self.assertIn("Every value was right. The check build saw it", done.stdout)
+        self.assertIn("Every value was right. The check build found the race", done.stdout)
         self.assertNotIn("Done", done.stdout)
         self.assertEqual("started", self.state())
 
@@ -205,13 +205,13 @@ class DoneTest(LabTest):
         )
         done = self.lab("test", "05.1")
         self.assertIn(
-            "  8.0 sectors per request (4.0 would do); most in dot_product.cu:9: 8.0 for 4.0\n",
+            "  8.0 sectors per request (best: 4.0); worst at dot_product.cu:9: 8.0 (best: 4.0)\n",
             done.stdout,
         )
         contract = self.lab_file().with_suffix(".hpp")
         contract.write_text("enum class step { naive, tile };\n")
         self.assertIn(
-            ": 8.0 for 4.0 (of all steps together, some of which are slow on purpose)\n",
+            ": 8.0 (best: 4.0); this counts all steps, including those that are slow on purpose\n",
             self.lab("test", "05.1").stdout,
         )
 
@@ -366,7 +366,7 @@ class DoneTest(LabTest):
         self.assertEqual("no races", what)
         self.assertIn("2 of 3 tests (as many as 20 s allow; `scripts/lab check`", detail)
         costs = dict(done.lines(Result(), found, None, False))
-        self.assertIn("no time for all tests", costs["cost"])
+        self.assertIn("not enough time for all tests", costs["cost"])
 
     def test_required_work_is_looked_at_even_if_the_time_is_over(self):
         self.gtest(
@@ -549,14 +549,14 @@ class WordsTest(unittest.TestCase):
     def test_what_the_order_of_threads_says(self):
         self.assertEqual(
             "Right forward, wrong in reverse and in random order: two threads access the"
-            " same memory here, and the result depends on which of them is first; or memory is read"
-            " that nothing has written: in each order it holds other bytes.",
+            " same memory here, and the result depends on which of them comes first; or memory is"
+            " read that was never written: it holds different bytes in each order.",
             self.in_which_order("reverse", "random, seed 2"),
         )
         self.assertEqual(
-            "Right in reverse and in random order, wrong forward: memory is read that nothing has"
-            " written: in each order it holds other bytes; or two threads access the same memory"
-            " here, and the result depends on which of them is first.",
+            "Right in reverse and in random order, wrong forward: memory is read that was never"
+            " written: it holds different bytes in each order; or two threads access the same"
+            " memory here, and the result depends on which of them comes first.",
             self.in_which_order("forward", text="got -nan, expected 5.03"),
         )
         self.assertEqual(
@@ -581,11 +581,11 @@ class WordsTest(unittest.TestCase):
 
     def test_how_the_check_build_found_it(self):
         for name, said, how in (
-            ("S.A", "CPU device: race on shared memory in kernel k", "watching each memory access"),
+            ("S.A", "CPU device: race on shared memory in kernel k", "watching every memory"),
             ("S.A", "CPU device: past the end: thread (1,0,0)", "by luck"),
             ("S.A", "got 1, expected 2", "rounds a*b+c once"),
             ("Requires.Work", "got 1, expected 2", "rounds a*b+c once"),
-            ("Requires.Work", "CPU device: race on shared memory in kernel k", "watching each"),
+            ("Requires.Work", "CPU device: race on shared memory in kernel k", "watching every"),
             ("Requires.Work", "right values, but shared memory was not used", "counting what each"),
             ("Requires.Work", "the kernels read 4 bytes: who did the rest?", "counting what each"),
         ):
@@ -604,8 +604,8 @@ class WordsTest(unittest.TestCase):
         self.assertEqual((3, 8, 12), (len(added), added[0].requests, added[0].wavefronts))
         self.assertEqual(4, rows[0].requests)
         self.assertEqual(
-            "1.5 wavefronts per request (1.0 would do), 32.0 sectors per request (4.0 would do);"
-            " most in x.cu:9: 32.0 for 4.0",
+            "1.5 wavefronts per request (best: 1.0), 32.0 sectors per request (best: 4.0);"
+            " worst at x.cu:9: 32.0 (best: 4.0)",
             counters.in_a_line(added),
         )
 

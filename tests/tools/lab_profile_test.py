@@ -45,11 +45,11 @@ class RemarksTest(unittest.TestCase):
 
     def test_scattered_accesses(self):
         self.assert_says(
-            r"32\.0 sectors per request where 4\.0 would do: .*32 bytes or more apart",
+            r"32\.0 sectors per request \(best: 4\.0\): .*32 bytes or more apart",
             global_load(sectors=320),
         )
         self.assert_says(
-            r"8\.0 sectors per request where 4\.0 .* 8 bytes apart", global_load(sectors=80)
+            r"8\.0 sectors per request \(best: 4\.0\): .* 8 bytes apart", global_load(sectors=80)
         )
 
     def test_a_warp_that_begins_between_sectors(self):
@@ -67,7 +67,7 @@ class RemarksTest(unittest.TestCase):
     def test_banks_turns_and_constants(self):
         row = Row("k", "shared load", requests=2, lanes=64, lanes_of_warps=64, wavefronts=64)
         row.ideal_wavefronts = 2
-        self.assert_says(r"32\.0 wavefronts per request where 1\.0 would do", row)
+        self.assert_says(r"32\.0 wavefronts per request \(best: 1\.0\)", row)
         row = Row("k", "global atomic", requests=2, lanes=64, lanes_of_warps=64, turns=64)
         self.assert_says(r"32\.0 lanes of a request update the same address", row)
         row.access = "shared atomic"
@@ -99,7 +99,7 @@ class TableTest(unittest.TestCase):
         self.assertEqual(1, text.count("copy.cu:2: out[i] = in[i * 8];"))
         self.assertRegex(text, r" 10 +32\.0 +global load, 4 B +32\.0 \(4\.0\) sectors, 12 % used\n")
         self.assertRegex(text, r"1,000 +32\.0 +global store, 4 B +4\.0 \(4\.0\) sectors, 100 %")
-        self.assertIn("^ 32.0 sectors per request where 4.0 would do", text)
+        self.assertIn("^ 32.0 sectors per request (best: 4.0)", text)
         self.assertNotIn("Nothing stands out", text)
 
     def test_nothing_to_notice_and_nothing_at_all(self):
@@ -166,17 +166,17 @@ class PageTest(unittest.TestCase):
         )
 
     def test_banks(self):
-        free = "1 wavefront. No bank is asked for two words at a time."
+        free = "1 wavefront. No bank has to serve two words at a time."
         for size, of, sentence in (
             (4, lambda i: 4 * i, free),
             (4, lambda i: 8, free),
             (4, lambda i: 4 * i * 33, free),
-            (4, lambda i: 128 * i, "32 wavefronts, since bank 0 is asked for 32 words."),
-            (4, lambda i: 8 * i, "2 wavefronts, since bank 0 is asked for 2 words."),
+            (4, lambda i: 128 * i, "32 wavefronts, since bank 0 must serve 32 words."),
+            (4, lambda i: 8 * i, "2 wavefronts, since bank 0 must serve 2 words."),
             (1, lambda i: i, free),
-            (8, lambda i: 8 * i, "2 wavefronts. No bank is asked for two words at a time."),
-            (8, lambda i: 16 * i, "4 wavefronts, since bank 0 is asked for 2 words."),
-            (16, lambda i: 16 * i, "4 wavefronts. No bank is asked for two words at a time."),
+            (8, lambda i: 8 * i, "2 wavefronts. No bank has to serve two words at a time."),
+            (8, lambda i: 16 * i, "4 wavefronts, since bank 0 must serve 2 words."),
+            (16, lambda i: 16 * i, "4 wavefronts. No bank has to serve two words at a time."),
         ):
             self.assertEqual(sentence, self.drawn("shared load", size, of))
         text = self.page(self.row("shared store", 4, lambda i: 128 * i + 4 if i else None))
@@ -191,7 +191,7 @@ class PageTest(unittest.TestCase):
             self.drawn("global atomic", 4, lambda i: 32 * (i % 2)),
         )
         self.assertEqual(
-            "32 turns: as many lanes as update words of bank 2.",
+            "32 turns: that many lanes update words of bank 2.",
             self.drawn("shared atomic", 4, lambda i: 8 + 128 * (i % 3)),
         )
         three = self.drawn("variable load", 4, lambda i: 4 * (i % 3))
@@ -321,7 +321,7 @@ class ProfileTest(LabTest):
         self.assertIn("cmake --preset cpu", self.calls())
         self.assertTrue(done.stdout.startswith("got:--size 64\nkernel sum\n"), done.stdout)
         self.assertIn("dot_product.cu:1: // What this file is about.", done.stdout)
-        self.assertIn("32.0 sectors per request where 4.0 would do", done.stdout)
+        self.assertIn("32.0 sectors per request (best: 4.0)", done.stdout)
 
     def test_without_arguments_it_runs_with_those_of_its_metadata(self):
         self.counting_program("watched_lab.05.1")
@@ -390,7 +390,7 @@ class ProfileTest(LabTest):
         self.gpu()
         done = self.lab("profile", "05.1", LAB_DEVICE="gpu", PATH=self.env["PATH"])
         self.assert_status(3, done)
-        self.assertIn("Nsight Compute is not here", done.stderr)
+        self.assertIn("Nsight Compute was not found", done.stderr)
         self.assertEqual([], self.calls())
 
     def test_on_a_gpu_ncu_measures(self):

@@ -236,7 +236,7 @@ class ProgramTest(Tree):
     def test_unreadable_failures_are_refused(self):
         for body, pattern in (
             ("True", "passes its own tests"),
-            ("fails('')", "without a word"),
+            ("fails('')", "without a message"),
             (
                 (
                     'fails(\'C++ exception with description "std::bad_alloc" thrown in the test'

@@ -134,14 +134,15 @@ routine& routine::increment(index value, const char* name) {
 }
 routine& routine::leading(index value, index rows, const char* name, index cols) {
   if (!ok() || value >= std::max<index>(1, rows)) return *this;
-  return require(false, (std::string(name) + " is " + std::to_string(value) +
-                         ", but the matrix has " + std::to_string(rows) +
-                         " rows in memory. The leading dimension is the distance from one column "
-                         "to the next, and at least the number of rows" +
-                         (cols > 0 && value >= cols
-                              ? "; if the numbers of rows and columns were swapped, it would do"
-                              : ""))
-                            .c_str());
+  return require(
+      false, (std::string(name) + " is " + std::to_string(value) + ", but the matrix has " +
+              std::to_string(rows) +
+              " rows in memory. The leading dimension is the distance from one column "
+              "to the next, and at least the number of rows" +
+              (cols > 0 && value >= cols
+                   ? "; it would be large enough if the numbers of rows and columns were swapped"
+                   : ""))
+                 .c_str());
 }
 routine& routine::pointer(const void* p, const char* name) {
   return ok() && p == nullptr ? require(false, (std::string(name) + " is null").c_str()) : *this;
