@@ -115,7 +115,8 @@ TEST_P(EachStep, SaysSoWhenCudaRefusesTheLaunch) {
       EXPECT_TRUE(is_refused_launch(error.code())) << cudaGetErrorName(error.code());
       EXPECT_EQ(error.file(), "add_numbers.cu");
     }
-    EXPECT_EQ(cudaGetLastError(), cudaSuccess) << "the next check of a launch would find it";
+    EXPECT_EQ(cudaGetLastError(), cudaSuccess)
+        << "an error was left in the runtime: the next launch check would report it";
   }
 }
 

@@ -173,7 +173,7 @@ TEST(Best, OfEquallyStrongOnesHasMoreMemory) {
 
 TEST(Best, OfEqualOnesHasTheSmallestNumber) {
   EXPECT_EQ(best(std::vector{usual(0), usual(1), usual(2)}, {}), 0);
-  EXPECT_EQ(best(std::vector{usual(7), usual(5), usual(6)}, {}), 5) << "wherever it stands";
+  EXPECT_EQ(best(std::vector{usual(7), usual(5), usual(6)}, {}), 5) << "wherever it is in the list";
   EXPECT_EQ(best(std::vector{usual(6), usual(7), usual(5)}, {}), 5);
 }
 
@@ -291,7 +291,8 @@ TEST_F(Current, StaysWhenThereIsNoSuchDevice) {
           << error.what();
     }
     EXPECT_EQ(current_device(), last);
-    EXPECT_EQ(cudaPeekAtLastError(), cudaSuccess) << "the next check of a launch would find it";
+    EXPECT_EQ(cudaPeekAtLastError(), cudaSuccess)
+        << "an error was left in the runtime: the next launch check would report it";
   }
 }
 

@@ -101,7 +101,7 @@ TEST(Query, KnowsTheMemoryThatAllocationsComeFrom) {
 
 TEST(Query, SeesTheWatchdogOfTheCpuDevice) {
   // It stops kernels that hang, so the answer is yes; on a GPU either is possible.
-  if (!lab::on_cpu_device()) GTEST_SKIP() << "of a GPU nobody can tell beforehand";
+  if (!lab::on_cpu_device()) GTEST_SKIP() << "the values of a GPU are not known in advance";
   EXPECT_TRUE(query(0).kernel_timeout);
 }
 
@@ -157,7 +157,8 @@ TEST_P(NotThere, IsRefusedByItsNumber) {
     EXPECT_NE(std::string(error.what()).find(std::to_string(device())), std::string::npos)
         << error.what();
   }
-  EXPECT_EQ(cudaPeekAtLastError(), cudaSuccess) << "the next check of a launch would find it";
+  EXPECT_EQ(cudaPeekAtLastError(), cudaSuccess)
+      << "an error was left in the runtime: the next launch check would report it";
 }
 
 TEST(Query, WorksAgainAfterARefusal) {

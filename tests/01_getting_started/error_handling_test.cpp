@@ -138,7 +138,8 @@ TEST(Check, TakesTheErrorOutOfTheRuntime) {
   leave_an_error();
   ASSERT_EQ(cudaPeekAtLastError(), cudaErrorInvalidValue);
   (void)check_code(cudaErrorInvalidValue);
-  EXPECT_EQ(cudaGetLastError(), cudaSuccess) << "the next check of a launch would find it";
+  EXPECT_EQ(cudaGetLastError(), cudaSuccess)
+      << "an error was left in the runtime: the next launch check would report it";
 }
 
 // --- mistakes ------------------------------------------------------------------------------------
@@ -149,20 +150,21 @@ INSTANTIATE_TEST_SUITE_P(Mistake, Harmless, ::testing::ValuesIn(kHarmless),
 
 TEST_P(Harmless, HasItsName) {
   const auto got = provoke(GetParam().value);
-  ASSERT_TRUE(got.has_value()) << "nothing was thrown";
+  ASSERT_TRUE(got.has_value()) << "no exception was thrown";
   EXPECT_TRUE(is_named(GetParam().value, got->name)) << got->name;
 }
 
 TEST_P(Harmless, IsFoundInTheCallThatMakesIt) {
   const auto got = provoke(GetParam().value);
-  ASSERT_TRUE(got.has_value()) << "nothing was thrown";
+  ASSERT_TRUE(got.has_value()) << "no exception was thrown";
   EXPECT_EQ(got->call.rfind(expected_function(GetParam().value) + "(", 0), 0U) << got->call;
   EXPECT_TRUE(ends_with(got->file, "error_handling.cu")) << got->file;
 }
 
 TEST_P(Harmless, IsForgottenByTheRuntime) {
   (void)provoke(GetParam().value);
-  EXPECT_EQ(cudaGetLastError(), cudaSuccess) << "the next check of a launch would find it";
+  EXPECT_EQ(cudaGetLastError(), cudaSuccess)
+      << "an error was left in the runtime: the next launch check would report it";
 }
 
 TEST_P(Harmless, LeavesADeviceThatWorks) {
@@ -218,7 +220,7 @@ TEST(StickyDeathTest, AKernelThatFollowsANullPointerCostsTheDevice) {
   try {
     (void)provoke(mistake::illegal_address);
     (void)number(10, 1);
-    std::fprintf(stderr, "RESULT nothing was thrown\n");
+    std::fprintf(stderr, "RESULT no exception was thrown\n");
   } catch (const std::exception& error) {
     std::fprintf(stderr, "RESULT %s\n", error.what());
   }
@@ -250,7 +252,8 @@ TEST_P(Threads, NumberWhateverTheBlock) {
   for (const std::size_t n : {1, 2, 31, 32, 33, 1023, 1024, 1025, 5003}) {
     const numbering got = number(n, GetParam());
     EXPECT_TRUE(matches(lab::compare_exact(got.values, reference_values(n)))) << "n = " << n;
-    EXPECT_EQ(cudaGetLastError(), cudaSuccess) << "the next check of a launch would find it";
+    EXPECT_EQ(cudaGetLastError(), cudaSuccess)
+        << "an error was left in the runtime: the next launch check would report it";
   }
 }
 
@@ -269,7 +272,7 @@ TEST_P(Threads, AreHalvedUntilTheyFit) {
 TEST(Numbers, OfNothingAreNone) {
   const numbering got = number(0, 4000);
   EXPECT_TRUE(got.values.empty());
-  EXPECT_EQ(got.threads, 0U) << "nothing is launched";
+  EXPECT_EQ(got.threads, 0U) << "there is nothing to launch";
   EXPECT_TRUE(got.refused.empty());
 }
 
@@ -290,7 +293,7 @@ TEST(Numbers, ThatNoGridCanWriteAreRefused) {
 [[noreturn]] void number_as_many_as_one_launch_can() {
   try {
     (void)number(kMostNumbers, 128);
-    std::fprintf(stderr, "RESULT nothing was thrown\n");
+    std::fprintf(stderr, "RESULT no exception was thrown\n");
   } catch (const std::exception& error) {
     std::fprintf(stderr, "RESULT %s\n", error.what());
   }
@@ -320,7 +323,8 @@ TEST(Numbers, AreNotTriedAgainForAnErrorThatIsNoRefusal) {
   } catch (const failed_call& error) {
     EXPECT_EQ(error.why.name, "cudaErrorMemoryAllocation");
   }
-  EXPECT_EQ(cudaGetLastError(), cudaSuccess) << "the next check of a launch would find it";
+  EXPECT_EQ(cudaGetLastError(), cudaSuccess)
+      << "an error was left in the runtime: the next launch check would report it";
 }
 
 TEST(Numbers, AreNotTriedWithFewerThanOneThread) {
@@ -331,7 +335,8 @@ TEST(Numbers, AreNotTriedWithFewerThanOneThread) {
   } catch (const failed_call& error) {
     EXPECT_EQ(error.why.name, "cudaErrorInvalidValue");
   }
-  EXPECT_EQ(cudaGetLastError(), cudaSuccess) << "the next check of a launch would find it";
+  EXPECT_EQ(cudaGetLastError(), cudaSuccess)
+      << "an error was left in the runtime: the next launch check would report it";
 }
 
 /// number(), whose errors have names instead of codes.

@@ -136,7 +136,8 @@ TEST_P(BadLaunch, IsCudasErrorAndPrintsNothing) {
   EXPECT_EQ(::testing::internal::GetCapturedStdout(), "");
   EXPECT_TRUE(reports_refused_launch(code));
   EXPECT_EQ(file, code == cudaSuccess ? "" : "hello_gpu.cu");
-  EXPECT_EQ(cudaGetLastError(), cudaSuccess) << "the next check of a launch would find it";
+  EXPECT_EQ(cudaGetLastError(), cudaSuccess)
+      << "an error was left in the runtime: the next launch check would report it";
 }
 
 TEST(Greetings, WorkAgainAfterABadLaunch) {

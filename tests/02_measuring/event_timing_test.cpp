@@ -68,7 +68,8 @@ class Measure : public ::testing::TestWithParam<when> {
 #endif
   }
   void TearDown() override {
-    EXPECT_EQ(cudaPeekAtLastError(), cudaSuccess) << "the next check of a launch would find it";
+    EXPECT_EQ(cudaPeekAtLastError(), cudaSuccess)
+        << "an error was left in the runtime: the next launch check would report it";
 #ifdef __CPU_DEVICE__
     cpu_device::set_stream_policy(cpu_device::stream_policy::eager);
 #endif
@@ -104,7 +105,7 @@ TEST_P(Measure, AddsUpIfOneKernelDoesNothing) {
 TEST_P(Measure, AddsUpIfBothDoNothing) {
   const times t = measure(0, 0);
   EXPECT_TRUE(matches(check(t, 0, 0)));
-  EXPECT_EQ(t.first_cycles, 0) << "no cycle had to pass, so the clock need not be looked at again";
+  EXPECT_EQ(t.first_cycles, 0) << "no cycle had to pass, so the clock need not be read again";
   EXPECT_EQ(t.second_cycles, 0);
 }
 
@@ -123,7 +124,8 @@ TEST_P(Measure, IsToldToAskLater) {
   // check() demands it wherever the kernels cannot be through. The CPU device is predictable.
   const times t = measure(kLong, kLong);
   EXPECT_TRUE(matches(check(t, kLong, kLong)));
-  if (!lab::on_cpu_device()) GTEST_SKIP() << "whether a GPU is through already is a matter of luck";
+  if (!lab::on_cpu_device())
+    GTEST_SKIP() << "whether a GPU has already finished is a matter of timing";
   EXPECT_EQ(t.too_early, late()) << (late() ? "has the host waited before it asked?" : "");
 }
 
@@ -131,7 +133,7 @@ TEST_P(Measure, ForgetsThePreviousCall) {
   EXPECT_TRUE(matches(check(measure(kLong, kLong), kLong, kLong)));
   const times t = measure(0, kShort);
   EXPECT_TRUE(matches(check(t, 0, kShort)));
-  EXPECT_LT(t.first_cycles, kLong) << "the number of the call before";
+  EXPECT_LT(t.first_cycles, kLong) << "this is the number from the previous call";
 }
 
 TEST_P(Measure, RefusesCyclesThatCannotPass) {

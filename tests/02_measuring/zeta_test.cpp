@@ -182,7 +182,7 @@ TEST(Order, LargeFirstLosesThreadsThatHaveLittle) {
   constexpr std::size_t kTerms = 1 << 20;
   const double lost = rounded_away(step::large_first, kTerms);
   EXPECT_GT(lost, 2 * rounding_bound(step::small_first, precision::in_float, 2, kTerms));
-  EXPECT_LT(lost, 1e-3) << "that is no rounding";
+  EXPECT_LT(lost, 1e-3) << "this is more than rounding can explain";
 }
 
 TEST(Order, LargeFirstRoundsInEveryThread) {
@@ -191,7 +191,7 @@ TEST(Order, LargeFirstRoundsInEveryThread) {
   constexpr std::size_t kTerms = 1 << 22;
   const double lost = rounded_away(step::large_first, kTerms);
   EXPECT_GT(lost, 10 * rounding_bound(step::small_first, precision::in_float, 2, kTerms));
-  EXPECT_LT(lost, 1e-3) << "that is no rounding";
+  EXPECT_LT(lost, 1e-3) << "this is more than rounding can explain";
 }
 
 FAULT_TEST_P(EachKind, ReportsEveryCallThatFails) {

@@ -68,7 +68,7 @@ REQUIRED_WORK(AThreadForEachPixel) {
     if (version == step::flat_256) {
       for (const auto& k : done.kernels)
         EXPECT_LT(k.all_threads(), kPixels + 2 * 256)
-            << name << ": along all pixels, a block begins where the one before it ends";
+            << name << ": over all pixels, a block begins where the previous one ends";
     }
     for (const int more : {0, 1})
       EXPECT_TRUE(at_other_sizes([=, version = version](int n) {
@@ -193,7 +193,7 @@ TEST_P(EachStep, RefusesToAnimateAPictureOfAnotherSize) {
   EXPECT_THROW(draw(turned, 0), lab::invalid_input);  // as many pixels, but in other rows
   EXPECT_THROW(draw(larger, 0), lab::invalid_input);
   EXPECT_THROW(draw(smaller, 0), lab::invalid_input);
-  EXPECT_EQ(larger, bitmap(18, 5)) << "a refused picture was drawn on";
+  EXPECT_EQ(larger, bitmap(18, 5)) << "a picture that was refused was drawn on";
   draw(good, 3);
   EXPECT_TRUE(matches(compare_with_reference(good, 17, 5, 3)));
 }
@@ -209,7 +209,7 @@ TEST_P(EachStep, AnimatesInOneBlockOfDeviceMemory) {
     for (int tick = 0; tick < 4; ++tick) draw(picture, tick);
     copy(picture, 4);
   });
-  EXPECT_TRUE(drawing.device_memory.empty()) << "a frame allocates";
+  EXPECT_TRUE(drawing.device_memory.empty()) << "drawing a frame allocates device memory";
   EXPECT_EQ(cpu_device::live_allocations(), before + 1);
   draw = nullptr;
   EXPECT_EQ(cpu_device::live_allocations(), before + 1);

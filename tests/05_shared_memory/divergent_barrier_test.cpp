@@ -129,7 +129,8 @@ TEST(SumsOfBlocks, ForgetThePreviousCall) {
 TEST(SumsOfBlocks, AreRefusedForMoreBlocksThanAGridHas) {
   constexpr std::size_t kMost = kMostBlocks * kBlock;
   EXPECT_THROW(sums_of_blocks(pretended(kMost + 1)), lab::invalid_input);
-  EXPECT_THROW(sums_of_blocks(pretended(kMost)), lab::cuda_error) << "2 TiB: the memory is short";
+  EXPECT_THROW(sums_of_blocks(pretended(kMost)), lab::cuda_error)
+      << "2 TiB does not fit into memory";
 }
 
 // --- means ---------------------------------------------------------------------------------------
@@ -173,7 +174,7 @@ TEST(MinusColumnMeans, RefusesMoreBlocksThanAGridHas) {
   constexpr std::size_t kMost = kMostBlocks * 32 * kRows;  // a block has 32 columns
   EXPECT_THROW(minus_column_means(pretended(kMost + kRows)), lab::invalid_input);
   EXPECT_THROW(minus_column_means(pretended(kMost)), lab::cuda_error)
-      << "2 TiB: the memory is short";
+      << "2 TiB does not fit into memory";
 }
 
 TEST(MinusColumnMeans, TakesEachRowIntoAccount) {

@@ -126,7 +126,7 @@ TEST_P(EachRule, IsZeroWhereNothingIsBetweenTheLimits) {
   for (const auto& integral : kIntegrals)
     EXPECT_EQ(integrate(quadrature(), integral.f, 0.25, 0.25, 1000).value, 0.0) << integral.name;
   EXPECT_EQ(integrate(quadrature(), integrand::exponential, 800, 800, 10).value, 0.0)
-      << "e^800 is no double";
+      << "e^800 does not fit in a double";
   EXPECT_EQ(integrate(quadrature(), integrand::sine, 1, 1, lab::integrals::kMaxPanels).value, 0.0);
 }
 

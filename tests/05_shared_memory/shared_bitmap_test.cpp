@@ -58,10 +58,10 @@ REQUIRED_WORK(TilesInSharedMemory) {
                                  .reads_at_most = kPoints * 2 * sizeof(int),
                                  .shared_memory = true}));
   EXPECT_EQ(done.bytes_copied(cudaMemcpyDeviceToHost), 97 * 80 * sizeof(int))
-      << "pixels come back, and no points beyond the edges for the host to turn";
+      << "only pixels come back, and no points outside the picture for the host to rotate";
   std::uint64_t barriers = 0;
   for (const auto& k : done.kernels) barriers += k.barriers + k.warp_functions;
-  EXPECT_GT(barriers, 0U) << "nobody waits for another thread's point";
+  EXPECT_GT(barriers, 0U) << "no thread waits for another thread's point";
   EXPECT_TRUE(at_other_sizes([&](int n) { return is_right(n, n + 1, across, down); },
                              {.threads = 1, .fetched = 1, .shared_memory = true}));
 }

@@ -101,7 +101,8 @@ REQUIRED_WORK(AThreadForEachElementInMemoryOfItsKind) {
     EXPECT_TRUE(as_required(done, expected)) << name;
     std::size_t written = 0;
     for (const auto& kernel : done.kernels) written += kernel.writes;
-    EXPECT_LE(written, bytes_of(of.a)) << name << ": something is written that is no element";
+    EXPECT_LE(written, bytes_of(of.a))
+        << name << ": a kernel writes something that is not an element";
     EXPECT_TRUE(at_other_sizes([version = version](std::size_t n) {
       return is_right(version, {{n, n + 1}, 1});
     })) << name;

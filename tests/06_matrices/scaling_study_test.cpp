@@ -178,7 +178,7 @@ TEST(Study, PutsSoManyLaunchesIntoASampleThatItIsLongEnough) {
   EXPECT_TRUE(matches(check(rows, problems, kAll, options)));
   unsigned most = 0;
   for (const row& each : rows) {
-    EXPECT_EQ(each.launches & (each.launches - 1), 0U) << each.launches << " is no power of two";
+    EXPECT_EQ(each.launches & (each.launches - 1), 0U) << each.launches << " is not a power of two";
     most = std::max(most, each.launches);
   }
   EXPECT_GT(most, 1U);

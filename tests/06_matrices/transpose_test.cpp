@@ -224,7 +224,7 @@ TEST_P(EachStep, TransposesOrRefusesMoreRowsThanAGridHasBlocksAndNamesTheLimit) 
   try {
     const auto turned =
         transpose(version(), matrix, rows, 1).transposed;  // blocks that go on do it
-    EXPECT_TRUE(matches(lab::compare_exact(turned, matrix))) << "not refused, and not right";
+    EXPECT_TRUE(matches(lab::compare_exact(turned, matrix))) << "accepted, but wrong";
   } catch (const lab::invalid_input& error) {
     EXPECT_NE(std::string(error.what()).find(std::to_string(limit)), std::string::npos)
         << error.what();

@@ -63,12 +63,12 @@ REQUIRED_WORK(PassesThroughConstantMemory) {
     EXPECT_TRUE(as_required(done, expected)) << name;
     if (!done.kernels.empty()) {
       EXPECT_EQ(done.kernels.size(), expected.kernels)
-          << name << ": launches, which are the passes";
+          << name << ": the number of launches, one for each pass";
     }
     const auto records = done.calls.find("cudaEventRecord");
     if (constant && records != done.calls.end()) {
       EXPECT_GE(records->second, 2 * expected.kernels)
-          << name << ": events around each kernel, so that no copy is among what they time";
+          << name << ": events around each kernel, so that they time no copy";
     }
     EXPECT_EQ(std::ranges::count_if(done.device_memory,
                                     [&](std::size_t bytes) { return bytes >= bytes_of(b); }),

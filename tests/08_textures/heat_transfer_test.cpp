@@ -270,7 +270,7 @@ TEST_P(EachStep, KeepsTheHeatOnThePlateAndBetweenItsColdestAndItsHottest) {
   const auto [now_coldest, now_hottest] = std::ranges::minmax(cells);
   EXPECT_GE(now_coldest, coldest - slack);
   EXPECT_LE(now_hottest, hottest + slack);
-  EXPECT_LT(now_hottest - now_coldest, 0.5F * (hottest - coldest)) << "nothing has flowed";
+  EXPECT_LT(now_hottest - now_coldest, 0.5F * (hottest - coldest)) << "no heat has flowed";
 
   // Each cell hands a quarter to each side, and the edges to themselves: the sum stays.
   const double before = std::accumulate(initial.begin(), initial.end(), 0.0);

@@ -134,7 +134,7 @@ REQUIRED_WORK(TheCurrentDeviceIsAskedForItsLimitsAndDoesTheWork) {
   const bool has_asked = asked.contains("cudaGetDeviceProperties");
   for (const std::string call : {"cudaDeviceGetAttribute", "cudaDeviceGetTexture1DLinearMaxWidth"})
     EXPECT_TRUE(device == 0 || has_asked || asked.contains(call))
-        << "nobody asks device " << device << " how long its textures may be: " << call;
+        << "device " << device << " was not asked how long its textures may be: " << call;
   const vector a = whole_numbers(1000, 1, -9, 14), b = whole_numbers(1000, 2, -4, 5);
   for (const auto& [version, name] : kSteps) {
     const lab::testing::work done =

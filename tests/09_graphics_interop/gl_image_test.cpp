@@ -56,7 +56,7 @@ REQUIRED_WORK(AKernelThatDrawsIntoTheBufferOfOpenGl) {
                        "cudaGraphicsResourceGetMappedPointer", "cudaGraphicsUnmapResources"},
              .writes = 150 * 47 * sizeof(rgba)}));
   EXPECT_LT(done.bytes_copied(cudaMemcpyDeviceToHost), 150 * 47 * sizeof(rgba))
-      << "the pixels came to the host";
+      << "the pixels were copied to the host";
   EXPECT_TRUE(at_other_sizes([](int n) { return is_right(n, n + 1); },
                              {.threads = 1, .writes = sizeof(rgba)}));
 }

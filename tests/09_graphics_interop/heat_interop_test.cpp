@@ -117,7 +117,7 @@ REQUIRED_WORK(APathForThePixels) {
         work_of([&, version = version] { return is_right(version, p, 3, 2); });
     EXPECT_TRUE(as_required(done, expected)) << name;
     EXPECT_EQ(done.bytes_copied(cudaMemcpyDeviceToHost) >= kBytes, version == step::through_host)
-        << name << ": do the pixels come to the host?";
+        << name << ": are the pixels copied to the host?";
     EXPECT_TRUE(at_other_sizes(
         [version = version](int n) { return is_right(version, random_plate(n, n + 1, 1), 3, 2); },
         {.threads = 1, .fetched = version == step::through_host ? 1U : 0, .writes = 1}))

@@ -82,11 +82,11 @@ REQUIRED_WORK(APathForThePixels) {
     EXPECT_TRUE(as_required(done, expected)) << name;
     const std::size_t to_the_host = done.bytes_copied(cudaMemcpyDeviceToHost);
     if (version == step::interop) {
-      EXPECT_EQ(to_the_host, 0U) << name << ": pixels come to the host";
+      EXPECT_EQ(to_the_host, 0U) << name << ": pixels are copied to the host";
       EXPECT_EQ(done.device_memory, std::vector<std::size_t>{kBytes})
           << name << ": more is allocated than the buffer that is mapped";
     } else {
-      EXPECT_GE(to_the_host, kBytes) << name << ": no pixels come to the host";
+      EXPECT_GE(to_the_host, kBytes) << name << ": no pixels are copied to the host";
     }
     EXPECT_TRUE(
         at_other_sizes([version = version](int n) { return is_right(version, n, n + 1, 22); },

@@ -206,7 +206,7 @@ TEST(CountThreads, RefusesWhatTheDeviceCannotLaunchAndNamesTheLimit) {
     }
   }
   EXPECT_EQ(count(condition::every_thread, {{1, 1}, {block, 1}}).count, block)
-      << "and it works again";
+      << "a later valid call must work";
 }
 
 FAULT_TEST_P(EachCondition, ReportsEveryCallThatFails) {

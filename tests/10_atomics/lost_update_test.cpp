@@ -102,7 +102,7 @@ REQUIRED_WORK(ThreadsThatTakeTurnsAndThreadsThatDoNot) {
   EXPECT_TRUE(as_required(replayed, {.threads = 1}));
   if (!replayed.kernels.empty()) {
     EXPECT_EQ(replayed.kernels.back().all_threads(), 70U)
-        << "one block of as many threads as were asked for, whether it is their turn or not";
+        << "one block with all the requested threads, whether it is their turn or not";
   }
   EXPECT_TRUE(as_required(work_of([&] { return count(4, 64, 3).count == 4U * 64 * 3; }),
                           {.threads = 4 * 64, .blocks = 4, .fetched = 4, .atomics = true}));
@@ -237,7 +237,7 @@ TEST(CountEverybody, RefusesMoreThanTheDeviceCanLaunch) {
   EXPECT_THROW(count(1, 1025, 0), lab::invalid_input);
   EXPECT_THROW(count(0, 1025, 1), lab::invalid_input);
   EXPECT_THROW(count(0x8000'0000U, 0, 1), lab::invalid_input);
-  EXPECT_EQ(count(1, 1024, 1).count, 1024U) << "and it works again";
+  EXPECT_EQ(count(1, 1024, 1).count, 1024U) << "a later valid call must work";
 }
 
 TEST(CountEverybody, SaysHowLongItTook) {

@@ -56,10 +56,11 @@ REQUIRED_WORK(ChunksInOneStream) {
              .reads = 2 * bytes_of(a),
              .writes = bytes_of(a)}));
   EXPECT_EQ(done.streams(), 1U);
-  for (const auto& k : done.kernels) EXPECT_NE(k.stream, nullptr) << "the default stream";
+  for (const auto& k : done.kernels)
+    EXPECT_NE(k.stream, nullptr) << "a kernel runs in the default stream";
   for (const auto& c : done.copies) {
-    EXPECT_EQ(c.stream, done.kernels.at(0).stream) << "a copy in another stream";
-    EXPECT_LE(c.bytes, 512 * sizeof(int)) << "more than a chunk";
+    EXPECT_EQ(c.stream, done.kernels.at(0).stream) << "a copy is not in the kernels' stream";
+    EXPECT_LE(c.bytes, 512 * sizeof(int)) << "one copy has more than a chunk";
   }
   for (const std::size_t bytes : done.device_memory) EXPECT_LE(bytes, 3 * 512 * sizeof(int));
   EXPECT_EQ(done.not_accessed, 0U) << "a kernel reads the host's memory instead of what was copied";

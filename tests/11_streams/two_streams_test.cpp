@@ -67,7 +67,7 @@ REQUIRED_WORK(StreamsThatTakeTurns) {
                .writes = bytes_of(a)}))
         << name;
     for (const auto& k : done.kernels)
-      EXPECT_NE(k.stream, nullptr) << name << ": the default stream";
+      EXPECT_NE(k.stream, nullptr) << name << ": a kernel runs in the default stream";
     std::string queued;  // c: a copy, k: a kernel, w: the host or a stream waits
     for (const std::string& call : done.sequence)
       queued += call == "cudaMemcpyAsync"               ? "c"
@@ -101,8 +101,10 @@ REQUIRED_WORK(AClockThatRunsWhileBothStreamsWork) {
         seen += 'w';
       else if (call == "cudaEventRecord" && stream == stop->second)
         seen += 't';
-    EXPECT_TRUE(seen.starts_with('t')) << name << ": a stream begins before the clock: " << seen;
-    EXPECT_TRUE(seen.ends_with('t')) << name << ": a stream goes on after the clock: " << seen;
+    EXPECT_TRUE(seen.starts_with('t'))
+        << name << ": a stream begins before the clock starts: " << seen;
+    EXPECT_TRUE(seen.ends_with('t'))
+        << name << ": a stream continues after the clock stops: " << seen;
   }
 }
 

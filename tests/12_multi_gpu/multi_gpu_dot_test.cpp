@@ -80,7 +80,8 @@ REQUIRED_WORK(PiecesFromPinnedMemoryOnEveryDevice) {
   std::size_t largest = 0;
   for (const auto& copy : done.copies)
     if (copy.kind == cudaMemcpyHostToDevice) largest = std::max(largest, copy.bytes);
-  EXPECT_LT(largest, bytes_of(a) / count) << "staged: that was no piece, but a device's whole part";
+  EXPECT_LT(largest, bytes_of(a) / count)
+      << "staged: one copy had a device's whole part, and not a piece of it";
 }
 
 REQUIRED_WORK(AKernelOnEveryDevice) {
@@ -161,7 +162,7 @@ TEST(SplitOfShares, RefusesWhatCannotBeShared) {
   for (const double share : {nan, infinity, -1.0}) {
     try {
       split(10, shares{1, share});
-      ADD_FAILURE() << share << " was taken for a share";
+      ADD_FAILURE() << share << " was accepted as a share";
     } catch (const lab::invalid_input& refusal) {
       EXPECT_NE(std::string(refusal.what()).find("one is " + std::to_string(share)),
                 std::string::npos)
@@ -317,7 +318,7 @@ TEST_P(InDeviceMemory, GivesEveryDeviceItsPartAndCarriesItsErrorToTheCaller) {
 }
 
 TEST_P(InDeviceMemory, LeavesDevicesWithoutAShareAlone) {
-  if (lab::device_count() < 2) GTEST_SKIP() << "this needs two devices, and here is one";
+  if (lab::device_count() < 2) GTEST_SKIP() << "this needs two devices, but there is only one";
   const std::size_t n = lab::testing::size_that_fits_once();
   const vector a(n, 1.0F), b(n, 1.0F);
   const shares first{1, 0}, second{0, 1};
@@ -387,7 +388,7 @@ TEST_P(Late, AThreadPerDeviceOrTheCallersDoesTheWork) {
   ASSERT_EQ(cudaLaunchHostFunc(nullptr, note, &thread_id), cudaSuccess);
   const vector ones(1000, 1.0F);
   EXPECT_EQ(dot(GetParam().value, ones, ones).value, 1000.0F);
-  ASSERT_NE(thread_id, std::thread::id()) << "nobody has used device 0";
+  ASSERT_NE(thread_id, std::thread::id()) << "no thread has used device 0";
   if (GetParam().value == step::one_thread) {
     EXPECT_EQ(thread_id, std::this_thread::get_id())
         << "a thread was started: this step needs none";

@@ -92,13 +92,14 @@ REQUIRED_WORK(AKernelOnEveryDevice) {
       EXPECT_EQ(lab::testing::waits_between_launches(done), "") << version.name;
       for (const auto& copy : done.copies)
         EXPECT_TRUE(copy.pinned) << version.name << ": " << copy.bytes
-                                 << " bytes come from memory that is not pinned, or go there";
+                                 << " bytes are copied from or to memory that is not pinned";
       EXPECT_GE(done.bytes_copied(cudaMemcpyDeviceToHost), count * sizeof(float))
-          << version.name << ": bytes of sums that each device has, and copies";
+          << version.name << ": bytes of sums that the devices copy to the host";
       EXPECT_EQ(done.not_accessed, 0U) << version.name << ": device memory that no kernel uses";
     } else {
       EXPECT_GE(done.host_threads, count) << version.name;
-      EXPECT_TRUE(done.device_memory.empty()) << version.name << ": it takes no device memory";
+      EXPECT_TRUE(done.device_memory.empty())
+          << version.name << ": this step needs no device memory";
     }
     EXPECT_LT(std::accumulate(done.host_memory.begin(), done.host_memory.end(), std::size_t{0}),
               3 * bytes_of(a))
@@ -270,7 +271,7 @@ TEST_P(EachStep, TheMemoryIsPinnedAndMappedForEveryDeviceWhoeverAllocatedIt) {
       EXPECT_NE(seen.flags & cudaHostAllocWriteCombined, 0U);
       if (GetParam().mode == pinning::all_devices) {
         EXPECT_NE(seen.flags & cudaHostAllocPortable, 0U)
-            << "pinned for all devices is what was asked for";
+            << "memory that is pinned for all devices was requested";
       }
 #ifdef __CPU_DEVICE__  // a GPU's driver may say more than it was asked for
       if (GetParam().mode == pinning::one_device) {
@@ -307,9 +308,10 @@ TEST_P(EachStep, ReportsWhatTheRuntimeSays) {
   const said meanwhile(said_of_pinned_memory::elsewhere);
   const auto result = run(ones, ones);
   if (GetParam().chosen_step == step::copies) {
-    EXPECT_EQ(result.value, 1000.0F) << "kernels are to read what was copied";
+    EXPECT_EQ(result.value, 1000.0F) << "kernels must read the copies";
   } else {
-    EXPECT_NE(result.value, 1000.0F) << "that address is not the one that kernels have got";
+    EXPECT_NE(result.value, 1000.0F)
+        << "that address is not the one that was passed to the kernels";
   }
   for (const device_report& seen : result.devices) {
     EXPECT_TRUE(seen.pinned);
@@ -392,7 +394,7 @@ TEST_P(Late, TheTotalIncludesTheKernels) {
   const vector a = whole_numbers(300'007, 1, -3, 4), b = whole_numbers(300'007, 2, -1, 1);
   const auto result = dot(GetParam().chosen_step, GetParam().mode, a, b);
   for (const device_report& device : result.devices)
-    EXPECT_GT(result.total_ms, device.kernel_ms) << "the clock stopped before the sum was there";
+    EXPECT_GT(result.total_ms, device.kernel_ms) << "the clock stopped before the sum was complete";
 }
 
 #endif

@@ -83,7 +83,8 @@ REQUIRED_WORK(PiecesFromPinnedMemoryInSeveralStreams) {
   std::size_t largest = 0;
   for (const auto& copy : whole.copies)
     if (copy.kind == cudaMemcpyHostToDevice) largest = std::max(largest, copy.bytes);
-  EXPECT_LE(largest, bytes_of(a)) << "staged: that was no piece, but half of it all, or more";
+  EXPECT_LE(largest, bytes_of(a))
+      << "staged: one copy had half of all elements or more, and not a piece";
 }
 
 using Dot = lab::testing::each_step_and<named_step, std::size_t>;
@@ -222,7 +223,7 @@ TEST(LateKernel, CountsInTheTotal) {
   const vector a = whole_numbers(300'007, 1, -3, 4), b = whole_numbers(300'007, 2, -1, 1);
   const auto result = dot(step::zero_copy, a, b);
   cpu_device::set_stream_policy(cpu_device::stream_policy::eager);
-  EXPECT_GT(result.total_ms, result.kernel_ms) << "the clock stopped before the sum was there";
+  EXPECT_GT(result.total_ms, result.kernel_ms) << "the clock stopped before the sum was complete";
 }
 
 #endif

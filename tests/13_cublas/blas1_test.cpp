@@ -165,7 +165,7 @@ TEST_P(Norm, OfHugeAndTinyElementsIsWithinTheBound) {
   for (double& x : a) x *= GetParam();
   const strided vx{a, 2};
   const std::size_t n = 511;
-  ASSERT_FALSE(std::isnormal(dot_bound(n, vx, vx))) << "a sum of squares would do here";
+  ASSERT_FALSE(std::isnormal(dot_bound(n, vx, vx))) << "a sum of squares would pass this test";
   EXPECT_TRUE(matches(
       lab::compare(norm(n, vx).value, norm_reference(n, vx), {.absolute = norm_bound(n, vx)})));
 }
@@ -241,7 +241,7 @@ TEST(Refusals, SayThatTheArrayIsTooShortForAsManyAsAnIntCanCount) {
   const array a(10, 1.0);
   try {
     norm(std::numeric_limits<int>::max(), {a});
-    ADD_FAILURE() << "nothing was thrown";
+    ADD_FAILURE() << "no exception was thrown";
   } catch (const lab::invalid_input& error) {
     EXPECT_NE(std::string(error.what()).find("x has 10"), std::string::npos) << error.what();
   }

@@ -160,7 +160,7 @@ REQUIRED_WORK(TilesLargerThanTheLibrarysOwn) {
   });
   EXPECT_TRUE(as_required(done, {.kernels = 0, .library = true}));
   for (const std::size_t bytes : done.device_memory)
-    EXPECT_EQ(bytes, sizeof(float) * 1100 * 1100) << "one tile takes all";
+    EXPECT_EQ(bytes, sizeof(float) * 1100 * 1100) << "one tile has the whole matrix";
 }
 
 class Shapes : public ::testing::TestWithParam<std::tuple<op, shape>> {};

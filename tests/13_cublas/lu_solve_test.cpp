@@ -327,7 +327,7 @@ TEST(Refuses, NoSizeThatCublasCanCountForItself) {
   EXPECT_NO_THROW(solve({}, {}, {0, 1, kMost}));
   try {  // for these there is no memory: it must be the length of a that is refused
     solve({}, {}, {kMost, 1, 0});
-    ADD_FAILURE() << "nothing was thrown";
+    ADD_FAILURE() << "no exception was thrown";
   } catch (const lab::invalid_input& error) {
     EXPECT_NE(std::string(error.what()).find("a has 0"), std::string::npos) << error.what();
   }

@@ -88,7 +88,7 @@ REQUIRED_WORK(EveryRacerByItsOwnMeans) {
   for (const auto& [contender, routine] : libraries) {
     const lab::testing::work done = runs(contender);
     EXPECT_TRUE(as_required(done, by_library({routine}))) << name_of(contender);
-    EXPECT_TRUE(done.kernels.empty()) << name_of(contender) << ": a kernel multiplies, too";
+    EXPECT_TRUE(done.kernels.empty()) << name_of(contender) << ": a kernel multiplies as well";
     expect_small_races(contender, by_library({routine}));
   }
   const lab::testing::work on_host = runs(racer::host);
@@ -146,7 +146,7 @@ REQUIRED_WORK(EveryLapBeginsAnew) {
       for (const std::size_t bytes : memory) allocated += bytes;
     EXPECT_GE(allocated, kLaps * (in + out)) << name_of(contender) << ": new memory in each lap";
     EXPECT_GE(timed_alone(done, product), kLaps)
-        << name_of(contender) << ": between two events there is the product, and nothing else";
+        << name_of(contender) << ": only the product may be between the two events";
   }
 }
 

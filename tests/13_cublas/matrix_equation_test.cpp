@@ -272,7 +272,7 @@ TEST(Refuses, NoSizeThatCublasCanCountForItself) {
   EXPECT_NO_THROW(solve(1, {}, {}, {}, {0, kMost}));
   try {  // for this one there is no memory: it must be the length of A that is refused
     solve(1, {}, {}, {}, {kMost, 0});
-    ADD_FAILURE() << "nothing was thrown";
+    ADD_FAILURE() << "no exception was thrown";
   } catch (const lab::invalid_input& error) {
     EXPECT_NE(std::string(error.what()).find("A has 0"), std::string::npos) << error.what();
   }

@@ -194,7 +194,7 @@ TEST(MixedTypes, AreRefusedByTheCpuDevice) {
 #ifdef __CPU_DEVICE__
   EXPECT_EQ(ask_for_mixed_types(vector{1, 2}, vector{3, 4}), std::nullopt);
 #else
-  GTEST_SKIP() << "what a GPU's library says is its own business";
+  GTEST_SKIP() << "what a GPU's library reports cannot be known in advance";
 #endif
 }
 

@@ -199,7 +199,7 @@ void expect_refused_by_cublas(const linear_system& system, const solve_options& 
                               cublasStatus_t status) {
   try {
     solve(step::lower, system, options);
-    ADD_FAILURE() << "nothing was thrown: a status was not looked at";
+    ADD_FAILURE() << "no exception was thrown: a status was not checked";
   } catch (const lab::cublas_error& error) {
     EXPECT_EQ(error.status(), status) << error.what();
     EXPECT_EQ(error.file(), "triangular_solve.cu");
@@ -252,7 +252,7 @@ TEST_F(Failure, NoSuchDevice) {
   ASSERT_EQ(cudaGetDevice(&before), cudaSuccess);
   try {
     solve(step::lower, system_, {.device = 12345});
-    ADD_FAILURE() << "nothing was thrown: an error of CUDA was not looked at";
+    ADD_FAILURE() << "no exception was thrown: a CUDA error was not checked";
   } catch (const lab::cuda_error& error) {
     EXPECT_EQ(error.code(), cudaErrorInvalidDevice) << error.what();
     EXPECT_EQ(error.file(), "triangular_solve.cu");

@@ -130,8 +130,7 @@ REQUIRED_WORK(KernelsThatSortInBothDirections) {
       }
       if (came_back[0].empty()) continue;  // the arrays are where both sides reach them
       EXPECT_NE(came_back[0], came_back[1])
-          << name << ": in both directions the same comes back from the device, for arrays of "
-          << length;
+          << name << ": the device returns the same for both directions, for arrays of " << length;
     }
 }
 

@@ -110,7 +110,7 @@ void expect_one_sweep(const lab::testing::work& done, std::size_t bytes_of_keys,
         << of << ": " << k.name << " writes the keys more than once";
   }
   EXPECT_EQ(passes, done.kernels.empty() ? 0U : 4U)
-      << of << ": so many launches move all keys, and each of four digits needs one";
+      << of << ": the number of launches that move all keys: each of the four digits needs one";
   EXPECT_LE(read_by_others, bytes_of_keys + some)
       << of << ": all digits are counted in one launch, which reads the keys once";
 }
@@ -138,9 +138,9 @@ void expect_required_work(std::size_t n, bool pairs, const char* keys_of) {
                                    .shared_memory = true}))
         << name << of;
     EXPECT_LT(done.bytes_copied(cudaMemcpyHostToDevice), 2 * bytes)
-        << name << of << ": keys alone bring no values along";
+        << name << of << ": where only keys are sorted, no values are moved";
     EXPECT_EQ(done.bytes_copied(cudaMemcpyDeviceToHost), bytes)
-        << name << of << ": between the kernels nothing comes back, and the host scans nothing";
+        << name << of << ": between the kernels nothing is copied back, and the host scans nothing";
     for (const auto& k : done.kernels)
       if (tiles && k.writes >= bytes) {  // it moves the keys (watched: else nothing is known of it)
         EXPECT_LT(8 * k.shared_of_busiest, k.shared)

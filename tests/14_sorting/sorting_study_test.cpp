@@ -92,7 +92,7 @@ REQUIRED_WORK(EverySampleSortsWhatTheCheckHasSorted) {
       for (const auto& [kind, cost] : done.costs) requests.back()[kind] = cost.requests;
     }
     const std::size_t of_one = launches[1] - launches[0];
-    EXPECT_GE(launches[0], 2 * of_one) << "the sort that is checked is no sample";
+    EXPECT_GE(launches[0], 2 * of_one) << "the sort that is checked must not be one of the samples";
     for (const std::size_t i : {1U, 2U}) {
       EXPECT_EQ(launches[i + 1] - launches[i], of_one) << "not every sample sorts";
       for (const auto& [kind, count] : requests[0])
@@ -112,7 +112,7 @@ REQUIRED_WORK(TwoNetworksThatDiffer) {
     return done.watched ? std::optional(all) : std::nullopt;
   };
   const auto bitonic = accesses_of(method::bitonic), odd_even = accesses_of(method::odd_even);
-  EXPECT_TRUE(!bitonic || *bitonic != *odd_even) << "both methods are one network";
+  EXPECT_TRUE(!bitonic || *bitonic != *odd_even) << "both methods run the same network";
 }
 
 REQUIRED_WORK(RadixByThrustOnTheDevice) {
@@ -123,7 +123,7 @@ REQUIRED_WORK(RadixByThrustOnTheDevice) {
     const auto done = work_of(studied(method::radix, workload, kSamples));
     EXPECT_TRUE(as_required(done, {.threads = 0, .kernels = 0, .sent = bytes, .fetched = bytes}));
     EXPECT_LT(done.bytes_copied(cudaMemcpyHostToDevice), 2 * (1 + kSamples) * bytes)
-        << "radix: what is sorted has been sent twice for each sort: it was sorted on the host";
+        << "radix: the data was sent twice for each sort: it was sorted on the host";
     for (const auto& kernel : done.kernels)
       EXPECT_EQ(kernel.shared, 0U) << "radix: " << kernel.name << " has tiles to sort, not Thrust";
   }
@@ -160,7 +160,7 @@ REQUIRED_WORK(WhatIsWrongIsNeitherTimedNorSortedAgain) {
   };
   const std::size_t of_two = launches_of({wrong}, 1);
   wrong.sorted_keys[5] ^= 1;
-  EXPECT_LE(2 * launches_of({wrong}, 20), of_two) << "it is checked before it is timed";
+  EXPECT_LE(2 * launches_of({wrong}, 20), of_two) << "a method must be checked before it is timed";
   EXPECT_EQ(launches_of({make_problem({2, 32}, 1), late}, 1), 0U)
       << "where a problem is refused, nothing is measured";
 }

@@ -71,16 +71,17 @@ REQUIRED_WORK(AGridThatEndsWithTheSum) {
       EXPECT_EQ(k.blocks, 12U) << name;
       if (!done.watched) continue;
       // (How many atomics those are depends on luck: a thread that waits looks again and again.)
-      EXPECT_LE(k.atomic_threads, 2 * 12U) << name << ": one thread speaks for its block";
+      EXPECT_LE(k.atomic_threads, 2 * 12U)
+          << name << ": one thread per block is enough for the atomics";
       if (version == step::atomic_add) {
-        EXPECT_EQ(k.plain_writes, 0U) << name << ": somebody else stores the total";
+        EXPECT_EQ(k.plain_writes, 0U) << name << ": the total is written without atomics";
       } else if (version == step::locked) {
         EXPECT_GE(k.plain_writes, 12 * sizeof(float)) << name << ": no += under the lock";
-        EXPECT_GE(k.atomics, 12U) << name << ": a lock that is taken less than once a block";
+        EXPECT_GE(k.atomics, 12U) << name << ": the lock is taken less than once per block";
       }
     }
     EXPECT_LT(done.bytes_copied(cudaMemcpyDeviceToHost), 12 * sizeof(float))
-        << name << ": the sums of the blocks came to the host";
+        << name << ": the sums of the blocks were copied to the host";
     EXPECT_TRUE(at_other_sizes([version = version](std::size_t n) {
       return is_exact(version, whole_numbers(n, 1, 1, 4), whole_numbers(n, 2, 1, 4), 12);
     })) << name;

@@ -47,7 +47,7 @@ constexpr named_step kSteps[] = {{step::one_per_block, "one_per_block"},
   if (result.count == expected_count(job) && result.entries == expected_entries(version, job))
     return ::testing::AssertionSuccess();
   return ::testing::AssertionFailure()
-         << result.count << " threads were counted, and there are " << expected_count(job)
+         << result.count << " threads were counted, but there are " << expected_count(job)
          << "; the lock was taken " << result.entries << " times, not "
          << expected_entries(version, job);
 }
@@ -72,14 +72,13 @@ REQUIRED_WORK(AGridThatTakesALock) {
           << name;
       if (done.watched) {
         const std::uint64_t entries = expected_entries(version, job);
-        EXPECT_GE(k.atomics, 2 * entries)
-            << name << ": each entry takes the lock, and gives it back";
+        EXPECT_GE(k.atomics, 2 * entries) << name << ": each entry takes the lock and releases it";
         EXPECT_GE(k.atomic_threads, entries / job.times)
             << name << ": threads that take the lock for themselves";
         EXPECT_GE(k.plain_writes, 2 * sizeof(std::uint64_t) * entries)
             << name << ": what the lock protects is written without atomics";
         if (version == step::atomic_ref) {
-          EXPECT_EQ(k.fences, 0U) << name << ": acquire and release need no fences beside them";
+          EXPECT_EQ(k.fences, 0U) << name << ": acquire and release need no separate fences";
         }
       }
     }

@@ -172,7 +172,8 @@ TEST_P(EachStep, RefusesWhatIsNoWholeNumberOfRows) {
   const vector values = random_words(10, 1);
   for (const std::size_t length : {0, 3, 4, 11, 20})
     EXPECT_THROW(scan(version(), kind::inclusive, values, length), lab::invalid_input) << length;
-  EXPECT_TRUE(is_scanned(version(), kind::inclusive, values, 5, 32)) << "and it works again";
+  EXPECT_TRUE(is_scanned(version(), kind::inclusive, values, 5, 32))
+      << "a later valid call must work";
 }
 
 TEST_P(EachStep, RefusesBlocksThatAreNoPowerOfTwoFrom32To1024) {

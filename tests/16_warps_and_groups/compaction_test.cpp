@@ -56,7 +56,7 @@ vector shuffled(std::size_t n, std::uint64_t seed) {
       std::ranges::count_if(values, [limit](std::int32_t value) { return value < limit; }));
   if (result.kept != kept)
     return ::testing::AssertionFailure() << "of " << values.size() << " elements " << result.kept
-                                         << " are kept, and it should be " << kept;
+                                         << " are kept, but it should be " << kept;
   if (version == step::any_order) {
     std::ranges::sort(result.values);
     std::ranges::sort(expected);

@@ -98,7 +98,7 @@ REQUIRED_WORK(BlocksThatTellEachOtherTheirSums) {
                                      .wavefronts = version == step::vectorized ? 1.1 : 0}))
           << name;
       EXPECT_EQ(done.kernels.size(), launches)
-          << name << ": another number of launches than the step's";
+          << name << ": the number of launches is not that of the step";
       if (done.kernels.size() != launches) continue;
       const auto& k = done.kernels[0];
       if (version == step::vectorized) {
@@ -282,7 +282,7 @@ TEST_P(EachStep, RefusesBlocksThatAreNoPowerOfTwoFrom32To1024) {
     EXPECT_THROW(scan(version(), kind::inclusive, values, threads), lab::invalid_input) << threads;
     EXPECT_THROW(scan(version(), kind::inclusive, {}, threads), lab::invalid_input) << threads;
   }
-  EXPECT_TRUE(is_scanned(version(), kind::inclusive, values, 32)) << "and it works again";
+  EXPECT_TRUE(is_scanned(version(), kind::inclusive, values, 32)) << "a later valid call must work";
 }
 
 TEST_P(EachStep, LeavesTheValuesAlone) {

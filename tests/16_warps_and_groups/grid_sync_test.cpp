@@ -103,13 +103,13 @@ const std::vector<wave> kTwoWaves = {{300, 200}, {600, 410}};
   const double inexact = rounding(got.x, got.iterations);
   if (!(residual <= tolerance * norm(b) + inexact))
     return ::testing::AssertionFailure()
-           << "|b - A x| is " << residual << ", and should be at most " << tolerance * norm(b);
+           << "|b - A x| is " << residual << ", but should be at most " << tolerance * norm(b);
   if (!(std::fabs(got.residual - residual) <= inexact))
-    return ::testing::AssertionFailure()
-           << "the residual is said to be " << got.residual << ", and from x it is " << residual;
+    return ::testing::AssertionFailure() << "the residual was returned as " << got.residual
+                                         << ", but computed from x it is " << residual;
   const std::size_t enough = enough_iterations(s.width, s.height, tolerance);
   if (got.iterations > enough)
-    return ::testing::AssertionFailure() << got.iterations << " iterations, and " << enough
+    return ::testing::AssertionFailure() << got.iterations << " iterations, but " << enough
                                          << " are enough for conjugate gradients";
   return ::testing::AssertionSuccess();
 }
@@ -152,7 +152,7 @@ REQUIRED_WORK(BlocksThatWaitForEachOtherByLaunchesOrBarriers) {
     EXPECT_EQ(done.calls.contains("cudaLaunchCooperativeKernel"), once)
         << name << ": only one_launch is a cooperative launch";
     if (once) {
-      EXPECT_EQ(done.kernels.size(), 1U) << name << ": it asks for a single launch";
+      EXPECT_EQ(done.kernels.size(), 1U) << name << ": this step needs a single launch";
       EXPECT_GE(done.kernels.empty() ? 0 : done.kernels[0].grid_barriers, 2 * iterations)
           << name << ": all blocks wait for each other at least twice for each iteration";
     }

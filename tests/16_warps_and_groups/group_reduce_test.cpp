@@ -91,14 +91,16 @@ REQUIRED_WORK(GroupsThatAddUpRowsWithoutSharedMemory) {
           EXPECT_GE(atomics, kRows * kLength / 32)
               << name << ": a group has at most 32 threads, with an element each";
         }
-        EXPECT_GE(exchanges, kRows * kLength / 32)
-            << name << ": the elements should be added up as they come, by whoever has one";
+        EXPECT_GE(exchanges, kRows * kLength / 32) << name
+                                                   << ": the threads that have an element in the "
+                                                      "same iteration must add up their elements";
       } else {
         EXPECT_EQ(atomics, 0U) << name << ": the threads of a tile need no atomic operations";
         if (version == step::reduce)
-          EXPECT_LE(exchanges, kRows) << name << ": one call a row does it";
+          EXPECT_LE(exchanges, kRows) << name << ": one call per row is enough";
         else
-          EXPECT_GE(exchanges, kRows * std::countr_zero(tile)) << name << ": a level is a shuffle";
+          EXPECT_GE(exchanges, kRows * std::countr_zero(tile))
+              << name << ": each level needs a shuffle";
       }
     }
 }
@@ -212,7 +214,7 @@ TEST_P(EachStep, RefusesOtherTiles) {
     EXPECT_THROW(sum_rows(version(), few, 4, kHalf, tile), lab::invalid_input) << tile;
     EXPECT_THROW(sum_rows(version(), {}, 4, kHalf, tile), lab::invalid_input) << tile;
   }
-  EXPECT_TRUE(has_sums(version(), few, 4, kHalf, 16)) << "and it works again";
+  EXPECT_TRUE(has_sums(version(), few, 4, kHalf, 16)) << "a later valid call must work";
 }
 
 TEST_P(EachStep, RefusesWhatIsNoMatrix) {

@@ -101,7 +101,7 @@ REQUIRED_WORK(LanesThatExchangeRegistersAndOneAtomicForEachWarp) {
         const std::uint64_t warps = k.blocks * ((k.threads_per_block + 31) / 32);
         EXPECT_LE(k.atomics, warps) << name << ": more than one atomic addition per warp";
         if (version == step::reduce_sync)
-          EXPECT_EQ(k.warp_functions, warps) << name << ": one instruction does it";
+          EXPECT_EQ(k.warp_functions, warps) << name << ": one instruction per warp is enough";
         else
           EXPECT_GE(k.warp_functions, k.blocks * fewest_shuffles(k.threads_per_block))
               << name << ": five levels of shuffles in a full warp";
@@ -221,7 +221,7 @@ TEST_P(EachStep, RefusesBlocksThatTheDeviceDoesNotAllow) {
     EXPECT_THROW(sum(version(), few, threads), lab::invalid_input) << threads;
     EXPECT_THROW(sum(version(), {}, threads), lab::invalid_input) << threads;
   }
-  EXPECT_TRUE(has_sum(version(), few, most)) << "and it works again";
+  EXPECT_TRUE(has_sum(version(), few, most)) << "a later valid call must work";
 }
 
 TEST_P(EachStep, ForgetsThePreviousCall) {

@@ -132,7 +132,7 @@ REQUIRED_WORK(KernelsOfGraphsAndOfLaunchesAsTheContractHasThem) {
       EXPECT_EQ(done.kernels.size(), time_steps) << name << ": one kernel for each time step";
       const unsigned graphs = calls_of(done, "cudaGraphLaunch");
       if (version == step::launches) {
-        EXPECT_EQ(graphs, 0U) << name << ": it asks for launches of kernels only";
+        EXPECT_EQ(graphs, 0U) << name << ": this step launches kernels only";
         continue;
       }
       const auto batch = static_cast<std::size_t>(p.batch);

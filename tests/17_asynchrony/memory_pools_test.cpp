@@ -170,11 +170,11 @@ REQUIRED_WORK(MemoryForEachJobAndOneWaitForEachBatch) {
           << name << ": the passes do not use all of the memory that is allocated";
       EXPECT_TRUE(calls_of(done, {"cudaDeviceSetMemPool"}) == 0 ||
                   calls_of(done, {"cudaDeviceGetMemPool"}) != 0)
-          << name << ": which pool was the current one before, and is put back?";
+          << name << ": to restore the pool that was current before, ask for it first";
       const unsigned plain = calls_of(done, {"cudaMalloc"}),
                      ordered = calls_of(done, {"cudaMallocAsync", "cudaMallocFromPoolAsync"});
       if (version == step::malloc_each) {
-        EXPECT_EQ(ordered, 0U) << name << ": memory of cudaMalloc is what it is about";
+        EXPECT_EQ(ordered, 0U) << name << ": this step allocates with cudaMalloc";
         EXPECT_GE(calls_of(done, {"cudaFree"}), jobs)
             << name << ": the memory of each job is freed";
         EXPECT_EQ(frees_without_a_wait(done), 0U)
@@ -183,7 +183,7 @@ REQUIRED_WORK(MemoryForEachJobAndOneWaitForEachBatch) {
       }
       EXPECT_EQ(ordered, jobs) << name << ": a stream-ordered allocation for each job";
       EXPECT_EQ(calls_of(done, {"cudaFreeAsync"}), jobs) << name << ": freed in stream order";
-      EXPECT_LE(plain, 2U) << name << ": the memory of jobs is not cudaMalloc's";
+      EXPECT_LE(plain, 2U) << name << ": the jobs' memory must not come from cudaMalloc";
       const unsigned waits = calls_of(done, {"cudaStreamSynchronize", "cudaDeviceSynchronize",
                                              "cudaEventSynchronize"}) +
                              waits_by_asking(done);
@@ -197,7 +197,7 @@ REQUIRED_WORK(MemoryForEachJobAndOneWaitForEachBatch) {
         EXPECT_EQ(calls_of(done, {"cudaMemPoolCreate", "cudaMemPoolSetAttribute",
                                   "cudaMemPoolTrimTo", "cudaDeviceGetDefaultMemPool"}),
                   0U)
-            << name << ": it takes the device's current pool as it is";
+            << name << ": this step must use the device's current pool as it is";
         continue;
       }
       EXPECT_GE(calls_of(done, {"cudaMemPoolTrimTo"}), 1U) << name << ": the pool is not trimmed";

@@ -126,7 +126,7 @@ REQUIRED_WORK(TheNextTileIsUnderWayWhileThisOneIsUsed) {
     EXPECT_TRUE(as_required(done, expected)) << "two_stages";
     std::uint64_t early = 0;
     for (const auto& kernel : done.kernels) {
-      EXPECT_LE(kernel.blocks, blocks) << "two_stages: more blocks than were asked for";
+      EXPECT_LE(kernel.blocks, blocks) << "two_stages: more blocks than were requested";
       early += kernel.copies_meanwhile;
     }
     if (done.watched && done.values && *done.values) {
@@ -156,7 +156,7 @@ REQUIRED_WORK(AsManyBlocksAsTheDeviceRunsAtTheSameTimeUnlessANumberIsAskedFor) {
     for (const auto& kernel : asked_for.kernels) {
       if (kernel.tensor_copies == 0) continue;
       EXPECT_EQ(kernel.blocks, std::min<std::size_t>(blocks, few.tiles()))
-          << "two_stages: so many blocks as were asked for (" << blocks
+          << "two_stages: as many blocks as were requested (" << blocks
           << "), and none without a tile";
     }
   }

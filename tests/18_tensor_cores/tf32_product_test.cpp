@@ -292,7 +292,7 @@ TEST_P(EachStep, LeavesTheOtherRowsAloneWhenOneHoldsInfinities) {
     const auto c = multiply(version(), a, b, {m, n, k}).c;
     EXPECT_TRUE(matches(check(c, a, b, {m, n, k})));
     EXPECT_EQ(c[11 * n], kInfinity);
-    EXPECT_TRUE(std::isfinite(c[10 * n])) << "the infinities of row 11 are in row 10";
+    EXPECT_TRUE(std::isfinite(c[10 * n])) << "the infinities of row 11 have spread to row 10";
   }
 }
 

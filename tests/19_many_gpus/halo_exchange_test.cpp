@@ -138,7 +138,7 @@ REQUIRED_WORK(RowsAtTheBordersTravelAndEachDeviceComputesItsOwn) {
     const std::size_t least = kTimeSteps * row;
     EXPECT_GE(done.bytes_copied(cudaMemcpyDeviceToDevice), borders * least) << name;
     EXPECT_LE(done.bytes_copied(cudaMemcpyDeviceToDevice), borders * (least + row))
-        << name << ": more than the rows at the borders";
+        << name << ": more than the border rows is copied";
     const std::size_t exchanges = version == step::wide_halo ? kRounds : kTimeSteps;
     const std::size_t most = version == step::wide_halo ? kRounds : kTimeSteps + 1;
     EXPECT_GE(done.calls.at("cudaMemcpyPeerAsync"), borders * exchanges) << name;
@@ -155,7 +155,7 @@ REQUIRED_WORK(RowsAtTheBordersTravelAndEachDeviceComputesItsOwn) {
       std::size_t writes = 0;
       for (const auto& kernel : done.kernels) writes += kernel.writes;
       EXPECT_LE(writes, kTimeSteps * cells + of_halos)
-          << name << ": rows are computed that nobody needs";
+          << name << ": rows are computed that no device needs";
     }
     if (version != step::overlapped) continue;
     // Rows travel in one stream of each device, and most cells are computed in another.

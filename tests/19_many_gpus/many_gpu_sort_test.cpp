@@ -123,9 +123,10 @@ REQUIRED_WORK(EachDeviceSortsItsPartAndGetsItsBucketFromTheOthers) {
           << name;
       const std::size_t samples = 3 * count * kSamples * sizeof(splitter);
       EXPECT_LE(done.bytes_copied(cudaMemcpyDeviceToHost), 2 * bytes_of(keys) + samples)
-          << name << ": between the parts and the result, only samples and cuts come to the host";
+          << name
+          << ": between the parts and the result, only samples and cuts may be copied to the host";
       EXPECT_LE(done.bytes_copied(cudaMemcpyHostToDevice), bytes_of(keys) + samples)
-          << name << ": each device gets its part of the keys, and no other ones";
+          << name << ": each device gets its part of the keys, and no others";
       const auto peer_copies = done.calls.find("cudaMemcpyPeerAsync");
       if (devices > 1) {
         ASSERT_NE(peer_copies, done.calls.end())
@@ -202,7 +203,7 @@ REQUIRED_WORK(OnlySamplesComeToTheHost) {
     const auto done = work_of([&] {
       return choose_splitters(devices, keys).size() == static_cast<std::size_t>(devices) - 1
                  ? ::testing::AssertionSuccess()
-                 : ::testing::AssertionFailure() << "another number of splitters";
+                 : ::testing::AssertionFailure() << "the number of splitters is wrong";
     });
     EXPECT_LE(done.bytes_copied(cudaMemcpyDeviceToHost),
               2 * static_cast<std::size_t>(devices) * kSamples * sizeof(splitter))

@@ -146,7 +146,7 @@ REQUIRED_WORK(ARingHasTwiceAsManyStepsAsNeighboursAndSendsPieces) {
     EXPECT_LE(sent, steps * bytes + count * bytes)
         << "ring_by_hand: a device sends pieces, and not whole arrays";
     EXPECT_EQ(waits_between(done, "cudaMemcpyPeerAsync"), "")
-        << "ring_by_hand: the streams wait for each other, and not the host";
+        << "ring_by_hand: the streams must wait for each other, not the host";
   }
 }
 

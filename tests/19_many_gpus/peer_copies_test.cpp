@@ -158,7 +158,8 @@ REQUIRED_WORK(CopiesOrKernelsAsTheContractHasThem) {
         EXPECT_EQ(done.kernels.size(), kCopies) << name;
         for (const auto& kernel : done.kernels) EXPECT_EQ(kernel.device, to) << name;
       } else {
-        EXPECT_TRUE(done.kernels.empty()) << name << ": it asks for copies";
+        EXPECT_TRUE(done.kernels.empty())
+            << name << ": this step makes copies, and launches no kernels";
       }
       EXPECT_EQ(waits_between(done.sequence, by_kernel                    ? "cudaLaunchKernel"
                                              : version == step::peer_copy ? "cudaMemcpyPeerAsync"
@@ -290,7 +291,7 @@ REQUIRED_WORK(NoPieceIsReadTooEarlyOrOverwrittenAndTwoAreOnTheirWay) {
       pieces.count(done.copies);
     }
     cpu_device::set_stream_policy(stream_policy::eager);
-    EXPECT_EQ(pieces.least, 0) << name << ": a piece is read before it is there";
+    EXPECT_EQ(pieces.least, 0) << name << ": a piece is read before it has arrived";
     EXPECT_EQ(pieces.most, version == step::in_pieces ? 2 : 1)
         << name << ": pieces in the host's memory at the same time";
   }
@@ -418,7 +419,8 @@ TEST_P(EachStep, KeepsTheAccessThatTheCallerHasEnabled) {
         ASSERT_EQ(cudaDeviceEnablePeerAccess(other, 0), cudaSuccess);
       }
       EXPECT_TRUE(arrives(version(), from, to, words_of(300, 1)));
-      EXPECT_EQ(cudaGetLastError(), cudaSuccess) << "an error that is none was left";
+      EXPECT_EQ(cudaGetLastError(), cudaSuccess)
+          << "an error that is no failure here was left, such as cudaErrorPeerAccessAlreadyEnabled";
       EXPECT_TRUE(could_access(device, other)) << "the caller's access was disabled";
       EXPECT_FALSE(could_access(other, device)) << "the other direction was never enabled";
     }

@@ -55,7 +55,7 @@ const lab::testing::setting three_devices("CPU_DEVICE_COUNT", "3");
   const std::size_t receivers = version == step::reduce ? 1 : static_cast<std::size_t>(ranks);
   if (got.sums.size() != receivers)
     return ::testing::AssertionFailure()
-           << got.sums.size() << " ranks have a sum, and not " << receivers;
+           << got.sums.size() << " ranks have a sum, instead of " << receivers;
   for (std::size_t rank = 0; rank < receivers; ++rank)
     if (got.sums[rank] != reference(x, y))
       return ::testing::AssertionFailure() << "rank " << rank << " has the sum " << got.sums[rank]

@@ -198,7 +198,7 @@ TEST_P(EachStep, RefusesWhatCannotBe) {
     EXPECT_THROW(sum(version(), vector(static_cast<std::size_t>(too_many)), too_many),
                  lab::not_possible);
   }
-  EXPECT_TRUE(is_exact(version(), numbers(8, 1, 1), 1)) << "and it works again";
+  EXPECT_TRUE(is_exact(version(), numbers(8, 1, 1), 1)) << "a later valid call must work";
 }
 
 FAULT_TEST_P(EachStep, ReportsEveryCallThatFails) {

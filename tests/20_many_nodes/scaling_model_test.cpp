@@ -126,7 +126,7 @@ TEST(Measure, RefusesWhatCannotBeMeasured) {
   EXPECT_THROW(measure({2, 10, 1}, 1, {.rank = -1}), lab::invalid_input);
   EXPECT_THROW(measure({2, 10, 1}, 1, {.late_s = -1}), lab::invalid_input);
   EXPECT_THROW(measure({2, 10, 1}, 1, {.slow_s = std::nan("")}), lab::invalid_input);
-  EXPECT_TRUE(is_measured({2, 10, 1}, 1)) << "and it works again";
+  EXPECT_TRUE(is_measured({2, 10, 1}, 1)) << "a later valid call must work";
 }
 
 TEST(Measure, MeasuresAtTheProgramsSize) {

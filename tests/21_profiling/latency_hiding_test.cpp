@@ -74,10 +74,11 @@ floats numbers(std::size_t n, std::uint64_t seed) { return lab::random_floats(n,
 
 /// That the one kernel was launched in this shape.
 void expect_shape(const lab::testing::work& done, const launch_shape& shape, const char* name) {
-  ASSERT_EQ(done.kernels.size(), 1U) << name << ": one kernel does it";
-  EXPECT_EQ(done.kernels[0].blocks, shape.blocks) << name << ": the blocks that were asked for";
+  ASSERT_EQ(done.kernels.size(), 1U) << name << ": one kernel is enough";
+  EXPECT_EQ(done.kernels[0].blocks, shape.blocks)
+      << name << ": the number of blocks that was requested";
   EXPECT_EQ(done.kernels[0].threads_per_block, shape.threads)
-      << name << ": the threads that were asked for";
+      << name << ": the number of threads that was requested";
 }
 
 REQUIRED_WORK(OneKernelOfTheShapeThatReadsEachElementOnce) {
@@ -167,8 +168,8 @@ REQUIRED_WORK(AQuestionToTheRuntime) {
                                              "cudaOccupancyMaxActiveBlocksPerMultiprocessor"}}));
     if (done.calls.empty()) continue;
     if (done.calls.contains("cudaFuncSetAttribute")) allowed.insert(kernel);
-    EXPECT_TRUE(allowed.contains(kernel))
-        << "more than 48 KiB of dynamic shared memory, and the kernel is not allowed to have them";
+    EXPECT_TRUE(allowed.contains(kernel)) << "more than 48 KiB of dynamic shared memory, but the "
+                                             "kernel was not allowed to use that much";
   }
 }
 

@@ -221,10 +221,10 @@ REQUIRED_WORK(RangesThatEndWhateverHappens) {
         << name << ": different lengths";
     EXPECT_EQ(ranges_in([&, version = version] { process(version, three, three, 100); }),
               only_prepare)
-        << name << ": a chunk that cannot be";
+        << name << ": an impossible chunk";
     EXPECT_EQ(ranges_in([&, version = version] { process(version, three, three, 256); }),
               expected_ranges(1))
-        << name << ": after what was thrown";
+        << name << ": after the exception";
   }
 }
 

@@ -262,20 +262,21 @@ std::string what_failed(std::size_t n, std::size_t of, const call& c) {
 
 std::string how_to_check(const call& c) {
   if (is_launch(c))
-    return "A launch returns nothing: ask for its error with CUDA_CHECK(cudaGetLastError()), right "
+    return "A launch returns nothing: check it with CUDA_CHECK(cudaGetLastError()), right "
            "after it.";
-  if (c.name.starts_with("curand")) return "Look at the status that it returns.";
+  if (c.name.starts_with("curand")) return "Check the status that it returns.";
   const std::string check = c.name.starts_with("cublas") ? "CUBLAS_CHECK"
                             : c.name.starts_with("nccl") ? "NCCL_CHECK"
                                                          : "CUDA_CHECK";
   if (c.releases)
-    return "Keep what it returns, release everything else, too, and only then check it: " + check +
-           "(status).";
+    return "Keep the status that it returns, release everything else, too, and only then check "
+           "it: " +
+           check + "(status).";
   return "Check it: " + check + "(" + c.name + "(...)).";
 }
 
 std::string another_error(const std::exception& error, const call& failed) {
-  return std::string("another error was reported, later: ") + error.what() + ". " +
+  return std::string("a different error was reported, later: ") + error.what() + ". " +
          how_to_check(failed);
 }
 std::string another_exception(const std::exception& error, const call& failed) {
@@ -287,7 +288,7 @@ std::string another_exception(const std::exception& error, const call& failed) {
 std::string complain_about_outcome(const fault_subject& subject, const fault& injected) {
   try {
     const bool right = subject.is_right();
-    if (!injected.fired()) return "another number of calls is made each time";
+    if (!injected.fired()) return "the number of calls differs from run to run";
     if (right && injected.may_be_survived()) return {};
     return (right ? "the function returned as if nothing had happened. "
                   : "the function returned a wrong result instead of an error. ") +
@@ -307,7 +308,7 @@ std::string complain_about_outcome(const fault_subject& subject, const fault& in
   // A launch returns nothing: its error may be asked for after an event that takes the time.
   if (injected.failed().releases || is_launch(injected.failed()) || injected.next().empty())
     return {};
-  return "the function went on with " + injected.next() + " before it reported that. " +
+  return "the function continued with " + injected.next() + " before it reported the error. " +
          how_to_check(injected.failed());
 }
 
@@ -331,21 +332,23 @@ std::string fail_one(const fault_subject& subject, const std::vector<call>& call
   if (!complaint.empty()) return failure + complaint;
   if (pending != cudaSuccess)
     return failure + "the function left " + cudaGetErrorName(pending) +
-           " in the runtime, where the next cudaGetLastError() takes it for its own. " +
+           " in the runtime, so the next cudaGetLastError() would report it. " +
            how_to_check(failed);
   if (cpu_device::report_count() != before.reports)
     return failure + "the CPU device reported: " + cpu_device::last_report();
   if (const std::string what = left_behind(before, {}); !what.empty())
     return failure + "the function left this behind: " + what +
-           ". It has to be released on every path out of the function.";
+           ". Release it on every path out of the function.";
   if (open_ranges != 0)
     return failure + "the function left " + std::to_string(open_ranges) +
-           " ranges of NVTX open: each has to end on every way out, so let a destructor end it.";
+           " NVTX ranges open: end each of them on every path out of the function, in a "
+           "destructor.";
   if (device != before.device) {
     (void)cudaSetDevice(before.device);
     if (failed.name != "cudaSetDevice")  // after which nobody can go back
-      return failure + "device " + std::to_string(device) + " stayed the current one; it was " +
-             std::to_string(before.device) + ".";
+      return failure + "the function left device " + std::to_string(device) +
+             " as the current one; before the call it was device " + std::to_string(before.device) +
+             ".";
   }
   if (!subject.inputs_unchanged()) return failure + "the function changed its input.";
   try {
@@ -380,7 +383,7 @@ std::string fail_one_of_threads(const fault_subject& subject, const call& fails)
     return "the CPU device reported: " + cpu_device::last_report();
   if (const std::string what = left_behind(before, {}); !what.empty())
     return "the function left this behind: " + what +
-           ". It has to be released on every path out of the function.";
+           ". Release it on every path out of the function.";
   try {
     if (!subject.is_right()) return "the next call, without a fault, was wrong.";
   } catch (const std::exception& error) {
@@ -414,7 +417,7 @@ std::vector<std::size_t> choose(const std::vector<call>& calls) {
 std::string went_on(const std::vector<rank_call>& made, std::size_t n) {
   for (std::size_t i = n + 1; i < made.size(); ++i)
     if (const call next{made[i].name, made[i].releases, {}}; !tidies_up(next))
-      return "the rank went on with " + name_of(next) + " before it reported that. " +
+      return "the rank continued with " + name_of(next) + " before it reported the error. " +
              how_to_check({made[n].name, made[n].releases, {}});
   return {};
 }
@@ -437,7 +440,7 @@ std::string fail_one_of_ranks(const fault_subject& subject, const std::vector<ca
   try {
     const bool right = subject.is_right();
     if (!right || !may_be_survived(calls, n))
-      complaint = (right ? "the ranks answered as if nothing had happened. "
+      complaint = (right ? "the ranks returned as if nothing had happened. "
                          : "the result was wrong instead of an error. ") +
                   how_to_check(calls[n]);
   } catch (const cuda_error& error) {
@@ -475,7 +478,7 @@ void fail_each_call_of_ranks(const fault_subject& subject,
   std::vector<call> calls;
   for (const rank_call& one : made)
     calls.push_back({one.name, one.releases, std::this_thread::get_id()});
-  ASSERT_FALSE(calls.empty()) << "the last rank makes no call of CUDA at all";
+  ASSERT_FALSE(calls.empty()) << "the last rank makes no CUDA calls";
   const auto fail_some = [&](std::size_t most, int rank) {
     const std::size_t step = std::max<std::size_t>(1, calls.size() / most);
     for (std::size_t n = step / 2; n < calls.size(); n += step) {
@@ -497,7 +500,7 @@ bool has_the_device() { return true; }
 void fail_each_call(const fault_subject& subject) {
   // Late, so that what a failed wait should have waited for has not happened.
   cpu_device::set_stream_policy(cpu_device::stream_policy::interleaved);
-  ASSERT_TRUE(subject.is_right()) << "the result is wrong although no call fails";
+  ASSERT_TRUE(subject.is_right()) << "the result is wrong even if no CUDA call fails";
   ASSERT_TRUE(subject.inputs_unchanged()) << "the function changed its input";
   std::vector<call> calls;
   std::map<int, std::vector<rank_call>> calls_of_ranks;
@@ -505,13 +508,13 @@ void fail_each_call(const fault_subject& subject) {
     // The second run: what a program does only once is done.
     const fault none;
     const rank_fault none_of_ranks;
-    ASSERT_TRUE(subject.is_right()) << "a second call gave another result than the first";
+    ASSERT_TRUE(subject.is_right()) << "a second call gave a different result from the first";
     calls = none.calls();
     calls_of_ranks = none_of_ranks.calls;
   }
   if (calls.empty() && !calls_of_ranks.empty())
     return fail_each_call_of_ranks(subject, calls_of_ranks);
-  ASSERT_FALSE(calls.empty()) << "the function makes no call of CUDA at all";
+  ASSERT_FALSE(calls.empty()) << "the function makes no CUDA calls";
   for (const std::size_t n : choose(calls)) {
     const std::string complaint = fail_one(subject, calls, n);
     // One is enough: others may be its consequence.

@@ -61,7 +61,7 @@ inline ::testing::AssertionResult reports_refused_launch(cudaError_t code) {
   if (is_refused_launch(code)) return ::testing::AssertionSuccess();
   if (code == cudaSuccess)
     return ::testing::AssertionFailure()
-           << "CUDA refused the launch, and no exception says so: is cudaGetLastError() checked "
+           << "CUDA refused the launch, but no exception was thrown: is cudaGetLastError() checked "
               "right after the launch?";
   return ::testing::AssertionFailure()
          << "CUDA refused the launch; the exception says " << cudaGetErrorName(code);

@@ -71,7 +71,7 @@ void expect_infinities_to_stay_in_their_row(Multiply multiply) {
     const std::vector<float> c = multiply(a, b, m, n, k);
     EXPECT_TRUE(matches(compare_product<float>(c, a, b, m, n, k)));
     EXPECT_EQ(c[11 * n], kInfinity);
-    EXPECT_TRUE(std::isfinite(c[10 * n])) << "the infinities of row 11 are in row 10";
+    EXPECT_TRUE(std::isfinite(c[10 * n])) << "the infinities of row 11 have spread to row 10";
   }
 }
 
@@ -169,7 +169,7 @@ void expect_too_many_rows_refused(Multiply multiply, std::size_t rows_of_block) 
   const std::vector<float> a(rows, 2), b(1, 3);
   try {
     EXPECT_TRUE(matches(compare_exact(multiply(a, b, rows, 1, 1), std::vector<float>(rows, 6))))
-        << rows << " rows were neither refused nor multiplied";
+        << rows << " rows were accepted but not multiplied";
   } catch (const invalid_input& error) {
     EXPECT_NE(std::string(error.what()).find(std::to_string(limit)), std::string::npos)
         << error.what();

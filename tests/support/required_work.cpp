@@ -60,7 +60,7 @@ std::string complaint_of_kernels(const work& done, const required& what) {
     return "no kernel of yours was launched: the work was done on the host, or by a library";
   if (own.size() < what.kernels)
     return std::to_string(own.size()) + (own.size() == 1 ? " launch" : " launches") +
-           ", and this asks for " + std::to_string(what.kernels) + " or more";
+           " of your kernels, but the exercise requires at least " + std::to_string(what.kernels);
   if (what.kernels == 0) return {};
 
   const auto most = [&](auto member) {
@@ -75,43 +75,45 @@ std::string complaint_of_kernels(const work& done, const required& what) {
   };
   const std::uint64_t launched = most([](const auto& k) { return k.all_threads(); });
   if (launched < what.threads)
-    return "the largest launch has " + number_of(launched, "thread") +
-           ", and the work is enough for " + std::to_string(what.threads);
+    return "the largest launch has " + number_of(launched, "thread") + ", but there is work for " +
+           std::to_string(what.threads);
   const std::uint64_t blocks = most([](const auto& k) { return k.blocks; });
   if (blocks < what.blocks)
     return "the largest launch has " + number_of(blocks, "block") +
-           ": one multiprocessor does what " + std::to_string(what.blocks) + " could share";
+           ", but the work must be shared by at least " + std::to_string(what.blocks);
   const std::uint64_t barriers = most([](const auto& k) { return k.barriers; });
   if (what.barriers != 0 && barriers > what.barriers)
-    return "a block's threads wait for each other " + std::to_string(barriers) + " times, and " +
-           number_of(what.barriers, "barrier") + " would do";
+    return "a block's threads wait at " + number_of(barriers, "barrier") + ", but " +
+           std::to_string(what.barriers) + (what.barriers == 1 ? " is" : " are") + " enough";
   const std::uint64_t of_all = most([](const auto& k) { return k.barriers_of_all; });
   if (what.barriers_of_all != 0 && of_all > what.barriers_of_all)
-    return "the threads of all blocks wait for each other " + std::to_string(of_all) +
-           " times, and " + number_of(what.barriers_of_all, "barrier") + " would do";
+    return "the threads of all blocks wait at " + number_of(of_all, "barrier") + ", but " +
+           std::to_string(what.barriers_of_all) + (what.barriers_of_all == 1 ? " is" : " are") +
+           " enough";
   const std::uint64_t shared_by_warps = sum([](const auto& k) { return k.warp_functions; });
   if (shared_by_warps < what.warp_functions)
-    return "the lanes of a warp shared something " + number_of(shared_by_warps, "time") +
-           ", and this asks for " + std::to_string(what.warp_functions) +
-           ": the shuffle functions, for example";
+    return "the lanes of a warp exchanged values " + number_of(shared_by_warps, "time") +
+           ", but the exercise requires at least " + std::to_string(what.warp_functions) +
+           ": use the shuffle functions, for example";
   if (const auto copied = sum([](const auto& k) { return k.async_bytes; });
       copied < what.async_bytes)
-    return "asynchronous copies have moved " + number_of(copied, "byte") + ", and this asks for " +
-           std::to_string(what.async_bytes) + ": cuda::memcpy_async, for example";
+    return "asynchronous copies have moved " + number_of(copied, "byte") +
+           ", but the exercise requires at least " + std::to_string(what.async_bytes) +
+           ": use cuda::memcpy_async, for example";
   if (const auto copied = sum([](const auto& k) { return k.bulk_bytes; }); copied < what.bulk_bytes)
     return "bulk copies without a tensor map have moved " + number_of(copied, "byte") +
-           ", and this asks for " + std::to_string(what.bulk_bytes);
+           ", but the exercise requires at least " + std::to_string(what.bulk_bytes);
   if (const auto copied = sum([](const auto& k) { return k.tensor_bytes; });
       copied < what.tensor_bytes)
     return "bulk copies with a tensor map have moved " + number_of(copied, "byte") +
-           ", and this asks for " + std::to_string(what.tensor_bytes);
+           ", but the exercise requires at least " + std::to_string(what.tensor_bytes);
   const std::size_t streams = done.streams();
   if (streams < what.streams)
-    return "everything ran in " + number_of(streams, "stream") + "; this asks for " +
-           std::to_string(what.streams);
+    return "all kernels ran in " + number_of(streams, "stream") +
+           ", but the exercise requires at least " + std::to_string(what.streams);
   if (done.devices() < what.devices)
-    return "kernels ran on " + number_of(done.devices(), "device") + "; this asks for " +
-           std::to_string(what.devices);
+    return "kernels ran on " + number_of(done.devices(), "device") +
+           ", but the exercise requires at least " + std::to_string(what.devices);
   if (!done.watched || what.only_shape) return {};
 
   if (what.threads > 1) {
@@ -119,8 +121,8 @@ std::string complaint_of_kernels(const work& done, const required& what) {
     const std::uint64_t busiest = most([](const auto& k) { return k.busiest; });
     // (A thread that stores what a block has, or adds a few last numbers, is no such thread.)
     if (busiest > 64 && 2 * busiest > all)
-      return "one thread did the work: " + std::to_string(busiest) + " of " + std::to_string(all) +
-             " accesses to global memory are its own";
+      return "one thread did the work: it made " + std::to_string(busiest) + " of " +
+             std::to_string(all) + " accesses to global memory";
     for (const work::kernel& k : own)
       if (k.threads_per_block >= 32 && k.plain > 64 * k.busy_blocks &&
           2 * k.busiest_of_blocks > k.plain)
@@ -129,44 +131,43 @@ std::string complaint_of_kernels(const work& done, const required& what) {
                " loads and stores in global memory";
     const std::uint64_t threads = most([](const auto& k) { return k.threads; });
     if (threads < what.threads)
-      return "only " + number_of(threads, "thread") + " of a launch did any work, and there is " +
-             "enough for " + std::to_string(what.threads);
+      return "only " + number_of(threads, "thread") + " of a launch did any work, but there is " +
+             "work for " + std::to_string(what.threads);
   }
   const std::uint64_t busy = most([](const auto& k) { return k.busy_blocks; });
   if (busy < what.blocks)
     return "only " + number_of(busy, "block") +
-           " of a launch did any work, and there is enough "
-           "for " +
-           std::to_string(what.blocks);
+           " of a launch did any work, but there is work for " + std::to_string(what.blocks);
   if (const auto read = sum([](const auto& k) { return k.reads; }); read < what.reads)
-    return "the kernels read " + number_of(read, "byte") + ", and the data has " +
-           std::to_string(what.reads) + ": who calculated the rest?";
+    return "the kernels read only " + number_of(read, "byte") +
+           " of global memory, but the data has " + std::to_string(what.reads) +
+           ": the device did not process all of it";
   if (const auto read = sum([](const auto& k) { return k.reads; });
       what.reads_at_most != 0 && read > what.reads_at_most)
-    return "the kernels read " + number_of(read, "byte") + " of global memory, and " +
+    return "the kernels read " + number_of(read, "byte") + " of global memory, but " +
            std::to_string(what.reads_at_most) +
-           " would do: the rest can come from shared memory, registers or a texture";
+           " are enough: the rest can come from shared memory, registers or a texture";
   if (const auto written = sum([](const auto& k) { return k.writes; }); written < what.writes)
-    return "the kernels wrote " + number_of(written, "byte") + ", and the result has " +
-           std::to_string(what.writes) + ": who calculated the rest?";
+    return "the kernels wrote only " + number_of(written, "byte") + ", but the result has " +
+           std::to_string(what.writes) + ": the device did not compute all of it";
   if (const auto widest = most([](const auto& k) { return k.bytes_a_load; });
       widest < what.bytes_a_load)
-    return "no load from global memory has more than " + number_of(widest, "byte") + ", and this " +
-           "asks for loads of " + std::to_string(what.bytes_a_load);
+    return "no load from global memory has more than " + number_of(widest, "byte") +
+           ", but the exercise requires loads of " + std::to_string(what.bytes_a_load);
   if (what.shared_memory && sum([](const auto& k) { return k.shared; }) < what.threads)
     return "shared memory was not used";
   if (const auto copies = most([](const auto& k) { return k.copies_under_way; });
       copies < what.copies_under_way)
-    return "a thread that reads shared memory has " + std::to_string(copies) +
-           " asynchronous copies" + " under way meanwhile, and this asks for " +
+    return "while a thread reads shared memory, at most " + std::to_string(copies) +
+           " of its asynchronous copies are in flight, but the exercise requires at least " +
            std::to_string(what.copies_under_way) +
-           ": start those of the next tiles before this one is used";
+           ": start the copies of the next tiles before you use this tile";
   if (const auto reads = sum([](const auto& k) { return k.shared_meanwhile; });
       reads < what.shared_meanwhile)
     return "shared memory is read " + number_of(reads, "time") +
-           " while a bulk copy of the block is under way, and this asks for " +
+           " while a bulk copy of the block is in flight, but the exercise requires at least " +
            std::to_string(what.shared_meanwhile) +
-           ": start that of the next tile before this one is used";
+           ": start the copy of the next tile before you use this tile";
   if (const auto variables = done.costs.find("variable load");
       what.constant_memory && (variables == done.costs.end() || variables->second.requests == 0))
     return "no kernel read a __constant__ variable";
@@ -187,15 +188,16 @@ std::string complaint_of_costs(const work& done, const required& what) {
       continue;
     const double sectors = ratio(cost.sectors, cost.ideal_sectors);
     if (what.sectors != 0 && sectors > what.sectors) {
-      text << kind << "s take " << sectors << " times the sectors that their bytes need, and "
-           << what.sectors << " would do: neighbouring threads do not access neighbouring elements";
+      text << kind << "s take " << sectors
+           << " times the sectors that their bytes need (allowed: " << what.sectors
+           << "): neighbouring threads do not access neighbouring elements";
       return text.str();
     }
     const double wavefronts = ratio(cost.wavefronts, cost.ideal_wavefronts);
     if (what.wavefronts != 0 && wavefronts > what.wavefronts) {
-      text << kind << "s take " << wavefronts << " times the wavefronts that they need, and "
-           << what.wavefronts
-           << " would do: the threads of a warp access different words of one bank";
+      text << kind << "s take " << wavefronts
+           << " times the wavefronts that they need (allowed: " << what.wavefronts
+           << "): the threads of a warp access different words of the same bank";
       return text.str();
     }
   }
@@ -206,7 +208,7 @@ std::string complaint(const work& done, const required& what) {
   for (const auto& [name, count] : done.calls)
     if (!what.library && calculates(name)) return "a library did the work: " + name;
   for (const std::string& names : what.not_called)
-    if (called(done, names)) return names + " was called, and this does without";
+    if (called(done, names)) return names + " was called, but must not be used here";
   std::string sentence = complaint_of_kernels(done, what);
   if (!sentence.empty()) return sentence;
   for (const std::string& names : what.calls)
@@ -217,16 +219,16 @@ std::string complaint(const work& done, const required& what) {
   const auto moved = [&](int kind) { return done.bytes_copied(kind) + shared_with_host; };
   if (moved(cudaMemcpyHostToDevice) < what.sent)
     return "only " + number_of(moved(cudaMemcpyHostToDevice), "byte") + " of " +
-           std::to_string(what.sent) + " were brought to the device";
+           std::to_string(what.sent) + " reached the device";
   if (const std::uint64_t back = moved(cudaMemcpyDeviceToHost); back < what.fetched)
     return "only " + number_of(back, "byte") + " of " + std::to_string(what.fetched) +
            " came back from the device" +
            (back != 0 ? ""
-                      : ": has the host calculated them, or followed a pointer to device memory, "
-                        "which crashes with a GPU?");
+                      : ": did the host compute the result, or dereference a pointer to device "
+                        "memory, which crashes on a GPU?");
   if (done.values_of_the_host && (what.fetched != 0 || (what.kernels != 0 && done.more_than_zeros)))
-    return "they are the same with zeros in place of all that came back from the device: the host "
-           "calculates them again";
+    return "they stay the same if everything that comes back from the device is replaced by zeros: "
+           "the host computes them again";
   return complaint_of_costs(done, what);
 }
 

@@ -222,10 +222,11 @@ template <class Call>
   }
   if (there == 0) return ::testing::AssertionSuccess();
   return ::testing::AssertionFailure()
-         << there << (there == 1 ? " value is" : " values are") << " there although "
+         << there << (there == 1 ? " value was" : " values were")
+         << " computed although in this run "
          << (which == source::tensor_cores ? "the tensor cores multiply nothing"
                                            : "the lanes of a warp get only zeros from each other")
-         << " in this run: something else makes " << (there == 1 ? "it" : "them");
+         << ": something else computes " << (there == 1 ? "it" : "them");
 }
 
 template <class Range>

@@ -82,9 +82,9 @@ TEST_P(EachStep, LosesLessThanOneThreadWould) {
   for (std::size_t i = 0; i < a.size(); ++i) one_by_one += a[i] * b[i];
   const double exact = lab::dot_in_double(a, b);
   ASSERT_GT(std::fabs(static_cast<double>(one_by_one) - exact), 100 * bound(a, b))
-      << "the bound does not tell many threads from one";
+      << "the bound does not distinguish many threads from one";
   EXPECT_TRUE(lab::testing::matches(lab::compare(sum(a, b), exact, {.absolute = bound(a, b)})))
-      << "one thread that adds everything gets " << one_by_one;
+      << "a single thread that adds all products gets " << one_by_one;
 }
 
 TEST_P(EachStep, KeepsSmallSumsBesideALargeOne) {
@@ -123,7 +123,8 @@ TEST_P(EachStep, PassesNaNAndInfinityOn) {
   EXPECT_EQ(sum(a, b), std::numeric_limits<float>::infinity());
   b[500] = std::numeric_limits<float>::quiet_NaN();
   const float nan = sum(a, b);
-  EXPECT_TRUE(std::isnan(nan)) << "got " << nan << ", expected NaN, as one of the products is";
+  EXPECT_TRUE(std::isnan(nan)) << "got " << nan
+                               << ", expected NaN, since one of the products is NaN";
 }
 
 TEST_P(EachStep, LeavesOutNoZeros) {
@@ -134,7 +135,8 @@ TEST_P(EachStep, LeavesOutNoZeros) {
     vector others(1000, 1.0F);
     others[500] = factor;
     for (const float nan : {sum(zeros, others), sum(others, zeros)})
-      EXPECT_TRUE(std::isnan(nan)) << "got " << nan << ", expected NaN: 0 times " << factor;
+      EXPECT_TRUE(std::isnan(nan))
+          << "got " << nan << ", expected NaN, which is 0 times " << factor;
   }
 }
 

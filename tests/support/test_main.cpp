@@ -149,7 +149,7 @@ class device_watch : public ::testing::EmptyTestEventListener {
                     << " in this test, the last one:\n"
                     << cpu_device::last_report();
     if (reports == 0 && reports_are_expected)
-      ADD_FAILURE() << "this test expects a report of the CPU device, and there was none";
+      ADD_FAILURE() << "this test expects a report by the CPU device, but there was none";
   }
 
  private:
