@@ -1529,7 +1529,10 @@ class BrowserTest(unittest.TestCase):
         for width, height in ((1440, 900), (360, 740)):
             browser.width(width)
             browser.open("index.html")
-            for words_of_it in ("//strong[.='For you']", "//a[contains(., 'Start here')]"):
+            for words_of_it in (
+                "//strong[.='This course is for you']",
+                "//a[contains(., 'Start here')]",
+            ):
                 place = browser.find_element(By.XPATH, f"//article{words_of_it}").rect
                 bottom = place["y"] + place["height"]
                 self.assertLess(bottom, height, f"{words_of_it}, {width} pixels")

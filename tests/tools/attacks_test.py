@@ -55,7 +55,7 @@ def files():
 
 def table():
     """What the documentation says of all of them."""
-    rows = ["| `tests/tools/attacks/` | Attack | What stops it | The record |", "| --- " * 4 + "|"]
+    rows = ["| File | What it does | What stops it | Result |", "| --- " * 4 + "|"]
     for file in files():
         one = head(file.read_text())
         record = " or ".join(one["state"].split("|"))

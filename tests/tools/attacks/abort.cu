@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// attack: ends with SIGABRT in the call, to leave a core behind
+// attack: aborts in the call, to leave a core dump behind
 // stopped by: a limit, and a new worker for the next case
 // base: alone
 // state: graded

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// attack: asks whether accesses are watched, behind macros
-// stopped by: the two builds see the same text, or it is refused
+// attack: asks whether accesses are watched, hidden behind macros
+// stopped by: both builds must see the same text, or it is refused
 // base: solution
 // state: refused
 // points: 0

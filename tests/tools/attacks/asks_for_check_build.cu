@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// attack: asks for a macro of the build that watches
-// stopped by: the two builds see the same text, or it is refused
+// attack: asks for a macro that only the watched build defines
+// stopped by: both builds must see the same text, or it is refused
 // base: solution
 // state: refused
 // points: 0

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // attack: asks whether accesses are watched
-// stopped by: the two builds see the same text, or it is refused
+// stopped by: both builds must see the same text, or it is refused
 // base: solution
 // state: refused
 // points: 0

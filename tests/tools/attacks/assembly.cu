@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// attack: brings a file in by assembly
-// stopped by: words that are refused
+// attack: includes a file by inline assembly
+// stopped by: refused words
 // base: solution
 // state: refused
 // points: 0

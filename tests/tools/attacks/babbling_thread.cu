@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// attack: a thread that writes into the connection all the time
-// stopped by: the reader trusts no length and no number
+// attack: a thread keeps writing into the connection
+// stopped by: the reader trusts no length or number in an answer
 // base: solution
 // state: graded
 // points: 0

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// attack: asks for a callback that nobody has left
-// stopped by: the reader trusts no length and no number
+// attack: asks for a callback that was never registered
+// stopped by: the reader trusts no length or number in an answer
 // base: alone
 // state: graded
 // points: 0

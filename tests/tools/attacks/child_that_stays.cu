@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// attack: leaves a process behind; the sums are right
+// attack: leaves a process running; the sums are right
 // stopped by: the process namespace ends with the worker
 // base: solution
 // state: graded

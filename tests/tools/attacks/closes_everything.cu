@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // attack: closes its connection
-// stopped by: the verdict is another process's
+// stopped by: another process decides the result
 // base: alone
 // state: graded
 // points: 0

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// attack: follows a null pointer on the host
+// attack: dereferences a null pointer on the host
 // stopped by: a limit, and a new worker for the next case
 // base: alone
 // state: graded

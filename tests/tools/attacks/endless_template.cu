@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // attack: keeps the compiler busy
-// stopped by: limits of the compiler
+// stopped by: limits on the compiler
 // base: solution
 // state: does not compile
 // points: 0

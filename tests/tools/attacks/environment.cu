@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// attack: changes what the tests are told by the environment
-// stopped by: words that are refused
+// attack: changes environment variables that the tests read
+// stopped by: refused words
 // base: starter
 // state: refused
 // points: 0

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // attack: asks to be counted as skipped
-// stopped by: the verdict is another process's
+// stopped by: another process decides the result
 // base: starter
 // state: graded
 // points: 0

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// attack: ends the process in the call, as if all were well
-// stopped by: the verdict is another process's
+// attack: exits in the call, with a status of success
+// stopped by: another process decides the result
 // base: alone
 // state: graded
 // points: 0

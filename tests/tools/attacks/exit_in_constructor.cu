@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// attack: ends the process before anything is tested, as if all were well
-// stopped by: the verdict is another process's
+// attack: exits before anything is tested, with a status of success
+// stopped by: another process decides the result
 // base: starter
 // state: graded
 // points: 0

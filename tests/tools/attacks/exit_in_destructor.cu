@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// attack: leaves when its objects are destroyed; the sums are right
-// stopped by: its answers were there before
+// attack: exits when its static objects are destroyed; the sums are right
+// stopped by: its answers had already arrived
 // base: solution
 // state: graded
 // points: 100

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // attack: fills the disk; the sums are right
-// stopped by: a /tmp of its own
+// stopped by: it has its own /tmp
 // base: solution
 // state: graded
 // points: 100

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// attack: throws what is no exception
-// stopped by: it is an exception like others
+// attack: throws something that is not an exception
+// stopped by: it is treated like any other exception
 // base: alone
 // state: graded
 // points: 0

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// attack: hides a word in a text that is too long to be looked at
-// stopped by: what was not seen to its end is not compiled
+// attack: hides a word in a text that is too long to be scanned
+// stopped by: a text that was not scanned to its end is not compiled
 // base: solution
 // state: refused
 // points: 0

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// attack: hides a word until the file that is compiled is there
-// stopped by: words are looked for in what is compiled
+// attack: hides a word until the file to be compiled exists
+// stopped by: words are searched for in the text that is compiled
 // base: solution
 // state: refused
 // points: 0

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// attack: hides a word in what it calls another file
+// attack: hides a word in lines that it attributes to another file
 // stopped by: directives that name a file are refused
 // base: solution
 // state: refused

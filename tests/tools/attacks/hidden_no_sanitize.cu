@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// attack: switches the checks of memory accesses off, behind macros
-// stopped by: words are looked for in what is compiled
+// attack: turns the checks of memory accesses off, hidden behind macros
+// stopped by: words are searched for in the text that is compiled
 // base: solution
 // state: refused
 // points: 0

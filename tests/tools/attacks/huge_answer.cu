@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// attack: answers with 250 MiB
-// stopped by: the reader trusts no length and no number
+// attack: sends an answer of 250 MiB
+// stopped by: the reader trusts no length or number in an answer
 // base: alone
 // state: graded
 // points: 0

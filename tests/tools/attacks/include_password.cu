@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // attack: shows a file of the host in the compiler's message
-// stopped by: the sandbox has no such file
+// stopped by: the file is not in the sandbox
 // base: alone
 // state: does not compile
 // points: 0

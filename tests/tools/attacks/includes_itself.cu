@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // attack: hides a word in its own text, which it includes by the name that the sandbox gives it
-// stopped by: words are looked for in all files but the course's and the system's
+// stopped by: words are searched for in all files except the course's and the system's
 // base: alone
 // state: refused
 // points: 0

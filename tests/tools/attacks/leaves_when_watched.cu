@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// attack: leaves before anything is watched; it knows by how the build rounds
-// stopped by: a case passes if it passes in both runs
+// attack: exits before anything is watched; it recognizes the build by its rounding
+// stopped by: a case must pass in both runs
 // base: solution
 // state: graded
 // points: 0

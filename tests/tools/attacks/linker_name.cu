@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // attack: calls the CPU device by the name that the linker knows
-// stopped by: words that are refused
+// stopped by: refused words
 // base: solution
 // state: refused
 // points: 0

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// attack: answers with a list that says it has 2^40 elements
-// stopped by: the reader trusts no length and no number
+// attack: sends a list that claims to have 2^40 elements
+// stopped by: the reader trusts no length or number in an answer
 // exercise: 10.4
 // base: solution
 // state: graded

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// attack: answers with a length that no memory has
-// stopped by: the reader trusts no length and no number
+// attack: sends a length that exceeds any memory
+// stopped by: the reader trusts no length or number in an answer
 // base: alone
 // state: graded
 // points: 0

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // attack: throws megabytes of text
-// stopped by: the reader trusts no length and no number
+// stopped by: the reader trusts no length or number in an answer
 // base: alone
 // state: graded
 // points: 0

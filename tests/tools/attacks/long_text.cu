@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // attack: makes the grader read megabytes
-// stopped by: a limit on what a file may become
+// stopped by: a limit on the size of the preprocessed file
 // base: solution
 // state: refused
 // points: 0

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// attack: never returns where accesses are watched; it knows by how the build rounds
-// stopped by: a case passes if it passes in both runs
+// attack: never returns where accesses are watched; it recognizes the build by its rounding
+// stopped by: a case must pass in both runs
 // base: alone
 // state: graded
 // points: 0

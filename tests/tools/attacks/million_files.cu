@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // attack: makes a million files; the sums are right
-// stopped by: a /tmp of its own, which ends with the worker
+// stopped by: it has its own /tmp, which is deleted with the worker
 // base: solution
 // state: graded
 // points: 100

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// attack: switches the checks of memory accesses off
-// stopped by: words that are refused
+// attack: turns the checks of memory accesses off
+// stopped by: refused words
 // base: solution
 // state: refused
 // points: 0

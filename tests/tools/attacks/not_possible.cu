@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// attack: says that the exercise is not possible here
-// stopped by: it is an exception like others
+// attack: claims that the exercise is not possible here
+// stopped by: it is treated like any other exception
 // base: alone
 // state: graded
 // points: 0

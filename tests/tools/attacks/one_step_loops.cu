@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // attack: never returns in one step; the other one is right, but done on the host
-// stopped by: a late function is not asked a third time
+// stopped by: a function that was late twice is not called again
 // base: alone
 // state: graded
 // points: 20

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// attack: brings a main function of its own
+// attack: defines its own main function
 // stopped by: the linker
 // base: solution
 // state: does not compile

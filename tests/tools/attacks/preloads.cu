@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// attack: starts itself again with LD_PRELOAD; the sums are right
-// stopped by: the verdict is another process's
+// attack: restarts itself with LD_PRELOAD; the sums are right
+// stopped by: another process decides the result
 // base: solution
 // state: graded
 // points: 100

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // attack: writes a test program's events wherever it can
-// stopped by: nobody reads what it prints
+// stopped by: its output is not evaluated
 // base: starter
 // state: graded
 // points: 0

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// attack: prints what a test program prints when all is well
-// stopped by: nobody reads what it prints
+// attack: prints what a test program prints when all tests pass
+// stopped by: its output is not evaluated
 // base: starter
 // state: graded
 // points: 0

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// attack: sees the processes of the host; computes the right sums only if it can
+// attack: looks at the host's processes; computes the right sums only if it can
 // stopped by: the sandbox's namespaces
 // base: alone
 // state: graded

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// attack: returns a vector that says it has 2^40 elements
-// stopped by: it is an exception like others
+// attack: returns a vector that claims to have 2^40 elements
+// stopped by: it is treated like any other exception
 // exercise: 10.4
 // base: alone
 // state: graded

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// attack: answers with fewer counts of what is on the device than there are kinds of it
-// stopped by: the reader trusts no length and no number
+// attack: sends fewer counts of objects on the device than there are kinds of objects
+// stopped by: the reader trusts no length or number in an answer
 // base: solution
 // state: graded
 // points: 0

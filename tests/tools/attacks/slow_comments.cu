@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// attack: comments that a pattern can read in 2^40 ways
-// stopped by: reading takes no longer than the text is long
+// attack: has comments that a regular expression can match in 2^40 ways
+// stopped by: scanning takes time proportional to the length of the text
 // base: solution
 // state: graded
 // points: 100

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// attack: takes memory without end
+// attack: allocates memory without end
 // stopped by: a limit, and a new worker for the next case
 // base: alone
 // state: graded

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // attack: asks for the one thread order that hides a race
-// stopped by: words that are refused
+// stopped by: refused words
 // base: solution
 // state: refused
 // points: 0

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// attack: a thread that goes on computing after the call; the sums are right
+// attack: a thread continues to compute after the call; the sums are right
 // stopped by: it ends with the worker
 // base: solution
 // state: graded

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// attack: takes the parent process over; computes the right sums only if it can
+// attack: takes over the parent process; computes the right sums only if it can
 // stopped by: the sandbox's namespaces
 // base: alone
 // state: graded

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// attack: writes points and passed cases when it ends
-// stopped by: nobody reads what it prints
+// attack: prints points and passed cases when it exits
+// stopped by: its output is not evaluated
 // base: starter
 // state: graded
 // points: 0
