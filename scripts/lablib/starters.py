@@ -36,7 +36,7 @@ from lablib.exercises import Exercise  # noqa: E402
 if TYPE_CHECKING:
     from lablib import test_program
 
-TIME_LIMIT = 60.0  # seconds for a starter's tests
+TIME_LIMIT = 180.0  # seconds for a starter's tests
 
 _BEGIN = "// BEGIN SOLUTION"
 _END = "// END SOLUTION"
