@@ -5,10 +5,13 @@
 
 #include <cuda_runtime.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <set>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "fault_tests.hpp"
@@ -31,7 +34,6 @@ using lab::block_scan::reference_scan;
 using lab::block_scan::scan;
 using lab::block_scan::step;
 using lab::testing::as_required;
-using lab::testing::at_other_sizes;
 using lab::testing::bytes_of;
 using lab::testing::expect_at_full_size;
 using lab::testing::expect_failures_reported;
@@ -79,11 +81,13 @@ REQUIRED_WORK(BlocksWhoseThreadsShareTheSumsOfARow) {
                                    .sectors = lab::testing::kNeighbours}))
         << name;
     if (!done.watched) continue;
-    std::uint64_t shared = 0, of_busiest = 0;
+    std::uint64_t shared = 0, of_busiest = 0, written = 0;
     for (const auto& k : done.kernels) {
       shared += k.shared;
       of_busiest += k.shared_of_busiest;
+      written += k.writes;
     }
+    EXPECT_EQ(written, bytes_of(values)) << name << ": bytes written, each result once";
     const std::uint64_t in_tiles = kRows * 3 * kThreads;
     const std::uint64_t most = version == step::warps ? 4 : version == step::blelloch ? 16 : 64;
     EXPECT_LE(shared, most * in_tiles)
@@ -91,11 +95,64 @@ REQUIRED_WORK(BlocksWhoseThreadsShareTheSumsOfARow) {
     // A thread with a pair in every level of the tree has seven accesses in each of ten levels.
     EXPECT_LE(of_busiest, 128 * kRows * 3)
         << name << ": one thread of each block adds up what all of them should";
+    if (version != step::warps) {
+      EXPECT_GT(shared, 4 * in_tiles)
+          << name << ": so few accesses to shared memory are those of the step warps";
+    }
+    // Hillis and Steele's levels: a load and a store by nearly every thread in each of ten.
+    if (version == step::hillis_steele) {
+      EXPECT_GT(shared, 14 * in_tiles)
+          << name << ": so few accesses to shared memory are those of the step blelloch";
+    }
   }
+}
+
+REQUIRED_WORK(BlocksOfAsManyThreadsAsWereAskedFor) {
   for (const auto& [version, name] : kSteps)
-    EXPECT_TRUE(at_other_sizes([version = version](std::size_t n) {
-      return is_scanned(version, kind::inclusive, random_words(2 * n, 1), n, 64);
-    })) << name;
+    for (const unsigned threads : {32U, 64U, 512U}) {
+      const lab::testing::work done = work_of([&, version = version] {
+        return is_scanned(version, kind::inclusive, random_words(3 * 40, 1), 40, threads);
+      });
+      EXPECT_TRUE(as_required(done, {.threads = 3 * std::min(threads, 40U), .blocks = 3})) << name;
+      for (const auto& k : done.kernels)
+        EXPECT_EQ(std::pair(k.threads_per_block, k.blocks),
+                  std::pair(std::uint64_t{threads}, std::uint64_t{3}))
+            << name << ": threads of a block, and blocks";
+    }
+}
+
+REQUIRED_WORK(ThreadsShareShortRowsToo) {
+  for (const auto& [version, name] : kSteps)
+    for (const std::size_t rows : {1, 2})
+      for (const std::size_t length : {1, 2, 3, 40})
+        for (const kind mode : kKinds) {
+          vector values = random_words(rows * length, 1);
+          values[0] |= 1;  // (a single 0 would be as if nothing had come back)
+          const std::size_t bytes = bytes_of(values);
+          EXPECT_TRUE(as_required(work_of([&, version = version] {
+                                    return is_scanned(version, mode, values, length, 64);
+                                  }),
+                                  {.threads = rows * length,
+                                   .blocks = rows,
+                                   .fetched = length == 1 && mode == kind::exclusive ? 0 : bytes,
+                                   .reads_at_most = bytes,
+                                   .shared_memory = length == 40 && version != step::warps}))
+              << name << ": " << rows << " rows of " << length;
+        }
+}
+
+REQUIRED_WORK(TheDeviceTellsTheKindsApart) {
+  // A host that adds or subtracts the values itself gets the same sums back for both kinds.
+  const vector values = random_words(3 * 100, 1);
+  for (const auto& [version, name] : kSteps) {
+    std::multiset<std::uint64_t> came_back[2];
+    for (const kind mode : kKinds)
+      came_back[mode == kind::exclusive] = work_of([&, version = version] {
+                                             return is_scanned(version, mode, values, 100, 64);
+                                           }).came_back();
+    EXPECT_NE(came_back[0], came_back[1])
+        << name << ": the same sums came back for both kinds, so the host has changed them";
+  }
 }
 
 // --- every step, every block and row -------------------------------------------------------------
@@ -207,8 +264,17 @@ FAULT_TEST_P(EachStep, ReportsEveryCallThatFails) {
 
 TEST_P(EachStep, ScansTheProgramsRows) {
   expect_at_full_size([&] {
-    return is_scanned(version(), kind::exclusive, random_words(kDefaultRows * kDefaultLength, 4),
-                      kDefaultLength, kDefaultThreads);
+    const vector values = random_words(kDefaultRows * kDefaultLength, 4);
+    const auto are_right = [&] {
+      return is_scanned(version(), kind::exclusive, values, kDefaultLength, kDefaultThreads);
+    };
+#ifdef __CPU_DEVICE__  // which tells who has scanned
+    return as_required(work_of(are_right), {.threads = kDefaultRows * kDefaultThreads,
+                                            .blocks = kDefaultRows,
+                                            .fetched = bytes_of(values)});
+#else
+    return are_right();
+#endif
   });
 }
 

@@ -49,8 +49,8 @@ struct result {
 ///
 /// Requires: a kernel that reads each value once and writes each result once, and whose threads
 /// share the sums of a row: by shared memory, and in the step `warps` mostly by shuffles. With
-/// `blelloch` the number of accesses to shared memory for each value does not grow with the block;
-/// with `warps` there are at most four.
+/// `hillis_steele` each level goes through shared memory; with `blelloch`, too, but the number of
+/// accesses for each value does not grow with the block; with `warps` there are at most four.
 ///
 /// From: W. D. Hillis, G. L. Steele, Data Parallel Algorithms, 1986; G. E. Blelloch, Prefix Sums
 /// and Their Applications, 1990; both for CUDA in M. Harris, S. Sengupta, J. D. Owens, Parallel
