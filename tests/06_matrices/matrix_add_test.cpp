@@ -106,6 +106,10 @@ REQUIRED_WORK(AThreadForEachElementInMemoryOfItsKind) {
     EXPECT_TRUE(at_other_sizes([version = version](std::size_t n) {
       return is_right(version, {{n, n + 1}, 1});
     })) << name;
+    EXPECT_TRUE(at_other_sizes([version = version](std::size_t n) {
+      return is_right(version, {{n, 1}, 1});
+    })) << name
+        << ": a column, or a single element";
     if (flat || !done.values) continue;
     std::size_t allocated = 0, copies = 0;
     for (const std::size_t bytes : done.device_memory) allocated += bytes;

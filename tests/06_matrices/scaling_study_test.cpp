@@ -73,6 +73,12 @@ REQUIRED_WORK(LaunchesOfEveryBlockSize) {
         return matches(check(study(small, kAll, kQuick), small, kAll, kQuick));
       },
       {.threads = 1, .writes = 1}));
+  EXPECT_TRUE(at_other_sizes(  // a column, or a single element
+      [](std::size_t n) {
+        const std::vector<problem> small = {make_problem({n, 1, n}, 1)};
+        return matches(check(study(small, kAll, kQuick), small, kAll, kQuick));
+      },
+      {.threads = 1, .writes = 1}));
 }
 
 // --- every product is right, and therefore has rows ----------------------------------------------

@@ -104,6 +104,12 @@ REQUIRED_WORK(TilesThatAreReadOnce) {
       const shape small{n, n + 1, n};
       return matches(check(multiply(version, given.a, given.b, small).c, given.a, given.b, small));
     })) << name;
+    EXPECT_TRUE(at_other_sizes([&, version = version](std::size_t n) {
+      const lab::testing::factors given(n, 1, n, 1);
+      const shape small{n, 1, n};
+      return matches(check(multiply(version, given.a, given.b, small).c, given.a, given.b, small));
+    })) << name
+        << ": a column, or a single element";
   }
 }
 

@@ -99,6 +99,10 @@ REQUIRED_WORK(TilesThatMakeLoadsAndStoresCoalesced) {
         {.threads = 1, .fetched = 1, .writes = 1, .shared_memory = version != step::naive},
         {1, 3, 31, 40}))
         << name;
+    EXPECT_TRUE(at_other_sizes([version = version](std::size_t n) {
+      return is_right(version, {n, 1}, 1);
+    })) << name
+        << ": a column, or a single element";
   }
 }
 
