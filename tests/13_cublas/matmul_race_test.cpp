@@ -72,6 +72,14 @@ REQUIRED_WORK(EveryRacerByItsOwnMeans) {
         },
         expected))
         << name_of(contender);
+    EXPECT_TRUE(at_other_sizes(
+        [contender](std::size_t n) {
+          const auto small = make_known_product(n, 1, n, 1);
+          return matches(
+              lab::compare_exact(race(contender, small.a, small.b, {n, 1, n}, 1).c, small.c));
+        },
+        expected))
+        << name_of(contender) << ": a column, or a single element";
   };
   EXPECT_TRUE(as_required(runs(racer::own_kernel),
                           {.threads = 256,
