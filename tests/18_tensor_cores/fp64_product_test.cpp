@@ -103,6 +103,15 @@ REQUIRED_WORK(TilesOfAtLeast64RowsAndColumns) {
   }
 }
 
+REQUIRED_WORK(ThreadsThatMultiplyWithoutTensorCores) {
+  EXPECT_TRUE(at_other_sizes([](std::size_t n) {
+    return is_right(step::cuda_cores, {n, n, n});
+  })) << "cuda_cores";
+  const lab::testing::detail::nothing_from meanwhile(source::tensor_cores);
+  EXPECT_TRUE(is_right(step::cuda_cores, {70, 90, 50}))
+      << "cuda_cores: a thread multiplies and adds, and no tensor core";
+}
+
 REQUIRED_WORK(WarpsThatMultiplyOnTensorCores) {
   const shape size{128, 256, 48};
   const std::size_t products = size.m * size.n * size.k;
@@ -210,14 +219,25 @@ TEST_P(EachStep, ReachesBeyondTheRangeOfAFloat) {
 
 TEST_P(EachStep, MultipliesAtTheProgramsDefaultSize) {
   expect_at_full_size([&] {
-    return is_right(version(), {kDefaultSize, kDefaultSize, kDefaultSize});
+    return lab::testing::is_true_by_the_device([&] {
+      return is_right(version(), {kDefaultSize, kDefaultSize, kDefaultSize});
+    });
   });
+}
+
+TEST_P(EachStep, AddsUpThousandsOfProducts) {
+  // Of random numbers, whose sums have all digits of a double, along all of k.
+  expect_at_full_size([&] { return is_right(version(), {2, 3, 1031}, 7); });
 }
 
 // --- the edges of C, of A and of B ---------------------------------------------------------------
 
 TEST_P(EachStep, LeavesTheOtherRowsAloneWhenOneHoldsInfinities) {
   lab::testing::expect_infinities_to_stay_in_their_row(by(version()));
+}
+
+TEST_P(EachStep, FillsBothTilesWithZerosPastTheEndOfK) {
+  lab::testing::expect_infinities_to_end_with_k(by(version()));
 }
 
 TEST_P(EachStep, MultipliesZerosByInfinitiesAndByNaN) {

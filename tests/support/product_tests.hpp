@@ -75,6 +75,24 @@ void expect_infinities_to_stay_in_their_row(Multiply multiply) {
   }
 }
 
+/// Past the end of k a tile of A is filled with zeros, and so is one of B: zeros times what is left
+/// there of the last row, an infinity, would be a NaN.
+template <class Multiply>
+void expect_infinities_to_end_with_k(Multiply multiply) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  constexpr std::size_t m = 5, n = 6;
+  for (const std::size_t k : {1, 3, 17, 34}) {
+    SCOPED_TRACE("k = " + std::to_string(k));
+    auto a = random_floats(m * k, 5, 1, 2), b = random_floats(k * n, 6, 1, 2);
+    a[2 * k + k - 1] = b[(k - 1) * n + 3] = kInfinity;
+    const std::vector<float> c = multiply(a, b, m, n, k);
+    ASSERT_EQ(c.size(), m * n);
+    for (std::size_t i = 0; i < c.size(); ++i)
+      EXPECT_TRUE(i / n == 2 || i % n == 3 ? c[i] == kInfinity : std::isfinite(c[i]))
+          << "element " << i << " is " << c[i];
+  }
+}
+
 /// Zeros in all of A, or of B, and one infinity, or NaN, in the other one: what it is multiplied by
 /// is no number. So no tile may be left out because it is full of zeros.
 template <class Multiply>
