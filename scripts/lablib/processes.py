@@ -333,7 +333,10 @@ _SIGNALS = {
         "large or a device pointer used on the host"
     ),
     signal.SIGBUS: "a bus error: it used memory that is not there",
-    signal.SIGABRT: "abort: an assertion failed or an exception was not caught (its text is above)",
+    signal.SIGABRT: (
+        "abort: an assertion failed, an exception was not caught, or memory was freed that malloc or"
+        " new had not returned (what is above says which)"
+    ),
     signal.SIGFPE: "an arithmetic error: an integer was divided by zero",
     signal.SIGILL: "an illegal instruction: a function that should return a value may not do so",
     signal.SIGKILL: "SIGKILL: somebody ended it, perhaps the system because memory ran out",

@@ -579,10 +579,11 @@ def _advice(sentence: str) -> str:
         return "\n  Still 0: has the kernel written it, and is it copied back to the host?"
     if re.match(r"\w+\(.*\)(?:\.\w+)? is -?nan, expected -?\d", sentence):
         return "\n  New memory may contain NaN: was something read before it was written?"
-    if sentence.startswith("this test leaves device memory allocated"):
+    if sentence.startswith("this test leaves memory allocated"):
+        pinned = "the newest is pinned" in sentence
+        free, owner = ("cudaFreeHost", "pinned_buffer") if pinned else ("cudaFree", "device_buffer")
         return (
-            "\n  Free it wherever the function is left: by cudaFree, or by an owner such as"
-            " device_buffer."
+            f"\n  Free it wherever the function is left: by {free}, or by an owner such as {owner}."
         )
     return ""
 

@@ -155,7 +155,7 @@ class device_watch : public ::testing::EmptyTestEventListener {
  private:
   void report_leaks(const detail::device_state& now) const {
     if (now.allocations > before_.allocations)
-      ADD_FAILURE() << "this test leaves device memory allocated: "
+      ADD_FAILURE() << "this test leaves memory allocated: "
                     << now.allocations - before_.allocations
                     << (now.allocations - before_.allocations == 1 ? " allocation" : " allocations")
                     << ", " << now.bytes - before_.bytes << " bytes; the newest is "

@@ -383,11 +383,16 @@ class ReadableTest(unittest.TestCase):
         self.assertEqual(2, len(readable(failed(text.replace("1000 of", "2 of"), "t.cpp", 5))))
 
     def test_what_to_do_about_it_is_said_where_it_is_known(self):
+        left = "Free it wherever the function is left: by "
         for text, advice in (
             ("add(which(), 2, 7) is 0, expected 9", "Still 0: "),
             ("dot(a, b).value is 0, expected -4", "Still 0: "),
             ("dot(a, b).value is -nan, expected -4", "New memory may contain NaN"),
-            ("this test leaves device memory allocated: 1 allocation, 4 bytes", "Free it "),
+            ("this test leaves memory allocated: 1 allocation, 4 bytes", left + "cudaFree, "),
+            (
+                "this test leaves memory allocated: 1 allocation, 4 bytes; the newest is pinned host",
+                left + "cudaFreeHost, ",
+            ),
             ("18 of 28 elements differ; first at [7]: got 0, expected 1", "The first quarter is "),
             ("8 of 9 elements differ; first at [1]: got 0, expected 1", "The first eighth is "),
         ):
