@@ -334,8 +334,8 @@ _SIGNALS = {
     ),
     signal.SIGBUS: "a bus error: it used memory that is not there",
     signal.SIGABRT: (
-        "abort: an assertion failed, an exception was not caught, or memory was freed that malloc or"
-        " new had not returned (what is above says which)"
+        "abort: an assertion failed, an exception was not caught, or memory was freed that malloc"
+        " or new had not returned (what is above says which)"
     ),
     signal.SIGFPE: "an arithmetic error: an integer was divided by zero",
     signal.SIGILL: "an illegal instruction: a function that should return a value may not do so",

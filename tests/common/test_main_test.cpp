@@ -131,9 +131,8 @@ TEST(TestMain, FailsATestThatLeavesDeviceMemoryAllocated) {
   const outcome result =
       run_again("TestMain.FailsATestThatLeavesDeviceMemoryAllocated", "LAB_TEST_MISBEHAVE=1");
   EXPECT_EQ(result.code, 1);
-  for (const char* said :
-       {"leaves memory allocated: 1 allocation, 1000 bytes; the newest is",
-        "is device memory (1000 bytes, allocated at "})
+  for (const char* said : {"leaves memory allocated: 1 allocation, 1000 bytes; the newest is",
+                           "is device memory (1000 bytes, allocated at "})
     EXPECT_NE(result.output.find(said), std::string::npos) << result.output;
 }
 

@@ -390,7 +390,7 @@ class ReadableTest(unittest.TestCase):
             ("dot(a, b).value is -nan, expected -4", "New memory may contain NaN"),
             ("this test leaves memory allocated: 1 allocation, 4 bytes", left + "cudaFree, "),
             (
-                "this test leaves memory allocated: 1 allocation, 4 bytes; the newest is pinned host",
+                "this test leaves memory allocated: 1 allocation; the newest is pinned memory",
                 left + "cudaFreeHost, ",
             ),
             ("18 of 28 elements differ; first at [7]: got 0, expected 1", "The first quarter is "),
