@@ -77,12 +77,12 @@ REQUIRED_WORK(ALaunchOfTheShapeThatWasAskedFor) {
         << "asked for 3 x 2 blocks of 8 x 16 threads; launched " << k.grid_x << " x " << k.grid_y
         << " of " << k.block_x << " x " << k.block_y << " (the first number of a dim3 is x)";
   EXPECT_TRUE(at_other_sizes([&](std::size_t n) { return is_right({n, n + 1}, shape); }));
-  // A column, too, and a single element (which is 0, as if nothing had come back).
+  // A single element, too. (It is 0, as if nothing had come back.)
   EXPECT_TRUE(at_other_sizes(
       [&](std::size_t n) {
-        return is_right({n, 1}, shape);
+        return is_right({n, n}, shape);
       },
-      {.threads = 1, .writes = 1}));
+      {.threads = 1, .writes = 1}, {1}));
 }
 
 // --- every matrix, every launch ------------------------------------------------------------------

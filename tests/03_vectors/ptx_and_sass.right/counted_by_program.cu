@@ -61,13 +61,14 @@ extern "C" __global__ void ptx_saxpy(float s, const float* x, float* y, int n) {
 
 namespace lab::ptx_and_sass {
 std::vector<float> add(std::span<const float> a, std::span<const float> b) {
-  return host_part_of_add(a, b, [](int blocks, const float* a, const float* b, float* sum, int n) {
-    ptx_add<<<(n + 31) / 32, 32>>>(a, b, sum, n);
-  });
+  return host_part_of_add(a, b,
+                          [](int /*blocks*/, const float* a, const float* b, float* sum, int n) {
+                            ptx_add<<<(n + 31) / 32, 32>>>(a, b, sum, n);
+                          });
 }
 
 std::vector<float> saxpy(float s, std::span<const float> x, std::span<const float> y) {
-  return host_part_of_saxpy(x, y, [=](int blocks, const float* x, float* y, int n) {
+  return host_part_of_saxpy(x, y, [=](int /*blocks*/, const float* x, float* y, int n) {
     ptx_saxpy<<<(n + 1023) / 1024, 1024>>>(s, x, y, n);
   });
 }
