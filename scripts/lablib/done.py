@@ -345,8 +345,9 @@ def lines(
     if found.why_not:
         all_lines.append(("not checked", f"for races: {found.why_not}"))
     else:
-        many = f"all {found.asked} tests"
+        what, many = "no races", f"all {found.asked} tests"
         if found.seen < found.asked:
+            what = "no race in"
             over = (
                 f" (as many as {SECONDS:g} s allow; `scripts/lab check` watches all)"
                 if found.time_is_over
@@ -355,7 +356,7 @@ def lines(
             many = f"{found.seen} of {found.asked} tests{over}"
         but = ", but for the bonus" if found.mistakes_in_bonus else ""
         watched = f"with every access watched ({found.seconds:.0f} s with the build){but}"
-        all_lines.append(("no races", f"{many}, {watched}"))
+        all_lines.append((what, f"{many}, {watched}"))
         all_lines.append(("no leaks", "of memory, streams, events or handles"))
     cost = counters.in_a_line(found.rows)
     if cost:

@@ -363,7 +363,7 @@ class DoneTest(LabTest):
             )
         self.assertEqual((3, 2, None), (found.asked, found.seen, found.bad))
         what, detail = done.lines(Result(), found, None, False)[1]
-        self.assertEqual("no races", what)
+        self.assertEqual("no race in", what)
         self.assertIn("2 of 3 tests (as many as 20 s allow; `scripts/lab check`", detail)
         costs = dict(done.lines(Result(), found, None, False))
         self.assertIn("not enough time for all tests", costs["cost"])
