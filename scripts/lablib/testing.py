@@ -357,7 +357,9 @@ def _first_failure(
             "  The host has written past the end of its own memory, given it back twice, or given"
             " device memory to free() or delete. What names the line: docs/debugging.md."
         )
-    if first.detail.endswith("was stopped") and not any(map(_STOPPED_AT.search, said)):
+    if first.detail.startswith("printed more than"):
+        lines.append("  Does every thread print, or a loop that never ends?")
+    elif first.detail.endswith("was stopped") and not any(map(_STOPPED_AT.search, said)):
         lines.append(f"  {ENDLESS}")
     return lines
 

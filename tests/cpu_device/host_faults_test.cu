@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <string>
+#include <thread>
 
 namespace {
 
@@ -43,8 +44,18 @@ void run_for_ever() {
   while (zero == 0) raise(SIGXCPU);
 }
 
+constexpr int kWaitLine = __LINE__ + 3;
+void wait_for_a_thread() {
+  std::thread other([] { raise(SIGXCPU); });
+  while (zero == 0) usleep(1);
+}
+
 TEST(HostFault, NamesTheLineOfALoopWhenAsked) {
   EXPECT_EXIT(run_for_ever(), ::testing::KilledBySignal(SIGXCPU), "stopped" + at(kLoopLine));
+}
+
+TEST(HostFault, NamesTheLineOfTheProgramWhicheverThreadIsAsked) {
+  EXPECT_EXIT(wait_for_a_thread(), ::testing::KilledBySignal(SIGXCPU), "stopped" + at(kWaitLine));
 }
 
 TEST(HostFault, NamesTheLineAfterALaunchToo) {

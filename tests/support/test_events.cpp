@@ -436,6 +436,7 @@ class watcher {
   void look_at_limits() {
     if (output_.printed() > kPrinted) {
       const std::string what = "printed more than " + std::to_string(kPrinted >> 20U) + " MiB";
+      ask_for_the_line();
       flush_output();
       if (current_ == nullptr) return stop("the program " + what);
       end_case("failed", what + ", and was stopped");

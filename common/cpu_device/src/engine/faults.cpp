@@ -83,8 +83,11 @@ const void* interrupted_at(const void* context) {
 #endif
 }
 
-/// Of abort(), and of somebody who wants to know where the program hangs.
+/// Of abort(), and of somebody who wants to know where the program hangs. Any thread may be the one
+/// that hears it, such as a worker; the program's own code is in the first one.
 void on_ending_signal(int signal, siginfo_t*, void* context) {
+  const pid_t process = getpid();
+  if (signal != SIGABRT && gettid() != process && tgkill(process, process, signal) == 0) return;
   report_host_fault(signal, interrupted_at(context));
   ::signal(signal, SIG_DFL);
   raise(signal);
