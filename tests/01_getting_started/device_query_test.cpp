@@ -110,8 +110,8 @@ TEST(Query, SaysTheSameTwice) { EXPECT_TRUE(matches(check(query(0), query(0))));
 TEST(Query, ComputesTheBandwidthOfTheDevicesOwnMemory) {
   for (int device = 0; device < count_devices(); ++device) {
     const report got = query(device);
-    const auto transfers = 2000.0 * got.memory_clock_khz;
-    EXPECT_NEAR(got.bandwidth, transfers * got.memory_bus_bits / 8, 1e-12 * got.bandwidth);
+    const double expected = 2000.0 * got.memory_clock_khz * got.memory_bus_bits / 8;
+    EXPECT_NEAR(got.bandwidth, expected, 1e-12 * expected);
   }
 }
 

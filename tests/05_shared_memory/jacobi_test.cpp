@@ -86,7 +86,7 @@ TEST_P(Jacobi, IsTheHostsMatrixAfterEverySweep) {
   for (std::size_t sweeps = 1; sweeps <= 6; ++sweeps) {
     expected = lab::jacobi::sweep(expected, side());
     EXPECT_TRUE(matches(lab::compare_exact(relax(start, side(), sweeps).matrix, expected)))
-        << "after " << sweeps << " sweeps";
+        << "sweeps: " << sweeps;
   }
 }
 
@@ -95,7 +95,7 @@ TEST_P(Jacobi, IsTheHostsMatrixAfterManySweeps) {
   for (const std::size_t sweeps : {50, 101})
     EXPECT_TRUE(matches(
         lab::compare_exact(relax(start, side(), sweeps).matrix, reference(start, side(), sweeps))))
-        << "after " << sweeps << " sweeps";
+        << "sweeps: " << sweeps;
 }
 
 TEST_P(Jacobi, GivesTheMatrixBackAfterNoSweeps) {
@@ -124,7 +124,7 @@ TEST_P(Jacobi, SpreadsByOneCellASweep) {
       return in_reach ? 0 : after[here];
     });
     EXPECT_TRUE(matches(lab::compare_exact(too_far, matrix(elements(side()), 0.0F))))
-        << "after " << sweeps << " sweeps";
+        << "sweeps: " << sweeps;
   }
 }
 

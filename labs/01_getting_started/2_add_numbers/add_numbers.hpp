@@ -20,7 +20,7 @@ enum class step {
 ///
 /// Throws lab::cuda_error when CUDA reports an error: cudaErrorInvalidValue (in CUDA 12
 /// cudaErrorInvalidConfiguration) for 0 threads, and for more than a block may have. All device
-/// memory has been freed when the function is left, in every way.
+/// memory is freed, whether the function returns or throws.
 ///
 /// Requires: the addition in a kernel, and the sum copied back; the host adds nothing.
 ///

@@ -14,7 +14,7 @@ namespace lab::copy_rates {
 /// Bytes of the program's largest copy unless it is told otherwise: the book's.
 inline constexpr std::size_t kDefaultSize = std::size_t{40} << 20;
 
-/// What the host's side of a copy lies in.
+/// The kind of host memory that is copied from or to.
 enum class memory {
   pageable,  ///< ordinary memory: a std::vector, new, malloc
   pinned,    ///< memory that stays where it is, from cudaHostAlloc
@@ -30,7 +30,7 @@ struct result {
 
 /// Copies `bytes` from the host's memory to the device's, or the other way round, `copies` times
 /// with cudaMemcpy. The source holds the bytes before the first copy; allocating, filling and
-/// freeing is not in the time. No bytes are no work: nothing arrives, in 0 ms.
+/// freeing is not in the time. If there are no bytes, nothing is copied, in 0 ms.
 ///
 /// Throws lab::invalid_input for 0 copies; lab::cuda_error when CUDA reports an error. Neither
 /// leaves memory behind, on the device or pinned.
@@ -42,8 +42,8 @@ struct result {
 result copy(memory host_memory, direction dir, std::span<const std::uint8_t> bytes,
             unsigned copies = 1);
 
-/// The rate in GB/s, of 10^9 bytes each, at which `bytes` are copied in `milliseconds`. Where no
-/// time has passed nothing can be said, and the result is 0.
+/// The rate in GB/s, of 10^9 bytes each, at which `bytes` are copied in `milliseconds`. Where the
+/// time is not above 0, nothing can be said, and the result is 0.
 double gigabytes_per_second(std::size_t bytes, double milliseconds);
 
 }  // namespace lab::copy_rates

@@ -31,7 +31,8 @@ struct result {
 
 /// The first terms of the series zeta(s) = 1 + 1/2^s + 1/3^s + 1/4^s …, added up in the order that
 /// `version` says. Each thread adds a run of neighbouring terms in this order, the host adds the
-/// threads' sums in this order, and both add numbers of the type that `type` says. 0 terms are 0.
+/// threads' sums in this order, and both add numbers of the type that `type` says. The sum of 0
+/// terms is 0.
 ///
 /// Accuracy: at most rounding_bound() (reference.hpp) from the exact sum of these terms, and so at
 /// most error_bound() from zeta(s).

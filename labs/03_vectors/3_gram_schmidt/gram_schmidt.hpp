@@ -35,14 +35,14 @@ struct result {
 /// lengths are not made 1.
 ///
 /// `a` holds `count` vectors of `length` components, one after the other. How far the results may
-/// be off is in reference.hpp. No vectors have no result.
+/// be off is in reference.hpp. Without vectors the result is empty.
 ///
 /// Throws lab::invalid_input when a.size() is not count * length; when a component, or the sum of
 /// the squares of a vector, is infinite or not a number; when there are more vectors than
-/// components; and, naming the vector, when the vectors are linearly dependent. As dependent counts
-/// a vector of which no more is left than count * 2^-20 of its length, since that much may be
-/// rounding; and one of which no more is left than kLeastLength: the squares of floats that are
-/// much smaller have few digits or none.
+/// components; and, naming the vector, when the vectors are linearly dependent. A vector
+/// counts as dependent if no more than count * 2^-20 of its length is left, since that much may be
+/// rounding, or no more than kLeastLength: the squares of much smaller floats have few digits or
+/// none.
 /// Throws lab::cuda_error when CUDA reports an error. None leaves device memory behind.
 ///
 /// Requires: kernels for the dot products and for the subtractions, with the components shared by

@@ -45,10 +45,11 @@ result frame(step version, int width, int height, int tick);
 /// Draws the pond at a tick into a picture that is there already, and returns kernel_ms.
 using frame_callback = std::function<float(bitmap& picture, int tick)>;
 
-/// The pond as an animation: what is returned draws one frame a call, in any order of ticks.
+/// The pond as an animation: each call of the returned function draws one frame; ticks may come in
+/// any order.
 ///
 /// It owns a single block of device memory, which all its frames use and all its copies share.
-/// The last copy that goes frees it. Called with a picture of another size it throws
+/// The last copy to be destroyed frees it. Called with a picture of another size it throws
 /// lab::invalid_input; otherwise all is as for frame(), and a bad size is refused here already.
 frame_callback animate(step version, int width, int height);
 

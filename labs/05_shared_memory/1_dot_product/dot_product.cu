@@ -19,7 +19,7 @@ constexpr unsigned kThreads = 256;   // a block of static_shared
 constexpr unsigned kMaxBlocks = 32;  // its largest grid; its threads loop over the rest
 static_assert((kThreads & (kThreads - 1)) == 0, "the tree halves the block until 1 is left");
 
-// --- both steps: from one number per thread to one number per block ------------------------------
+// --- static_shared and dynamic_shared: from one number per thread to one number per block --------
 
 /// Returns the sum of all threads' thread_sum to thread 0 (to others, any value). `cache` is shared
 /// memory with one float per thread; the block's size is a power of two. All its threads call it.

@@ -20,8 +20,8 @@ struct result {
 };
 
 /// The sum of the values 0 to 255, that of 256 to 511, and so forth; the last one is the sum of
-/// what is left. No values give no sums. Each sum is at most sum_bound() (reference.hpp) from the
-/// exact one, and exact where no addition is rounded (whole numbers that stay below 2^24).
+/// what is left. Without values there are no sums. Each sum is at most sum_bound() (reference.hpp)
+/// from the exact one, and exact where no addition is rounded (whole numbers that stay below 2^24).
 ///
 /// Throws lab::invalid_input when one grid cannot hold so many blocks; lab::cuda_error when CUDA
 /// reports an error. Neither leaves device memory behind.
@@ -32,10 +32,10 @@ struct result {
 /// From: J. Sanders, E. Kandrot, CUDA by Example, 5.3.2: the optimisation that is not one.
 result sums_of_blocks(std::span<const float> values);
 
-/// Takes the mean of its column away from each number of a table. The table has kRows rows, one
+/// Subtracts the mean of its column from each number of a table. The table has kRows rows, one
 /// after the other: number c of row r is table[r * columns + c]. The result has the same shape.
-/// Each number is at most mean_bound() from the exact one, and exact where nothing is rounded. An
-/// empty table is right.
+/// Each number is at most mean_bound() from the exact one, and exact where nothing is rounded. The
+/// table may be empty.
 ///
 /// Throws lab::invalid_input when the length is no multiple of kRows, or when one grid cannot hold
 /// so many blocks; lab::cuda_error as above.

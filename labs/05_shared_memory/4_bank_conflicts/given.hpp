@@ -23,7 +23,7 @@ namespace lab::bank_conflicts {
 
 inline void require_element(std::size_t bytes) {
   refuse_if(bytes != 1 && bytes != 2 && bytes != 4, "bank_conflicts: elements of ", bytes,
-            " bytes are not looked at here; 1, 2 and 4 are");
+            " bytes are not supported; take 1, 2 or 4");
 }
 
 inline void require_columns(std::size_t columns) {

@@ -27,8 +27,8 @@ struct result {
 ///     0.25 * (((up + left) + right) + down)
 ///
 /// in floats, and in this order: so the result has one right value, to the last bit, and a zero has
-/// its sign. No sweeps give the matrix back. The four corners are nobody's neighbours: what they
-/// hold, NaN for example, changes no other cell.
+/// its sign. With 0 sweeps the matrix comes back unchanged. The four corners are nobody's
+/// neighbours: what they hold, NaN for example, changes no other cell.
 ///
 /// Throws lab::invalid_input when side is 0 or above kMaxSide, or the matrix has another number of
 /// elements; lab::cuda_error when CUDA reports an error. Neither leaves device memory behind.

@@ -22,8 +22,8 @@ namespace lab::matrix_add {
 
 constexpr unsigned kBlockX = 32, kBlockY = 8;  // a warp is a piece of one row
 
-/// A thread for each column, and for each row up to this many blocks: they fill every GPU even
-/// where they stand in a single column. A kernel strides down to the rows that are left.
+/// A thread for each element, but at most this many blocks one below the other: they fill every
+/// GPU, even if the matrix is only one block wide. A kernel strides down to the rows that are left.
 constexpr std::size_t kMostBlocksDown = 1024;
 
 inline dim3 grid_for(std::size_t rows, std::size_t columns) {

@@ -30,7 +30,7 @@ struct result {
 /// Accuracy: each element is at most its error_bound (reference.hpp) from the exact one. Whole
 /// numbers whose products and sums stay below 2^24 (double: 2^53) give the exact result.
 ///
-/// Throws lab::invalid_input when a has not m * k elements or b not k * n, or when m needs more
+/// Throws lab::invalid_input unless a has m * k elements and b k * n, or when m needs more
 /// rows of blocks (of 16 rows each) than the current device's grid can have; lab::cuda_error when
 /// CUDA reports an error. Neither leaves device memory behind.
 ///

@@ -27,7 +27,7 @@ struct candidate {
   std::size_t index;  // row * n + column
 };
 
-/// What a thread without an entry brings: it loses against every other.
+/// The candidate of a thread that has no entry: every real entry is farther from the identity.
 __device__ inline candidate nobody() { return {-1.0F, 0}; }
 
 /// The one of the two that is farther from the identity; of equals, the one that comes first.

@@ -40,9 +40,9 @@ struct result {
 /// the sums of the same products with their signs. One in which any of these sums, that of the
 /// magnitudes included, is a NaN or beyond the largest float differs.
 ///
-/// Throws lab::invalid_input when A or B has not n * n elements, or `relative` is not a finite
-/// number of at least 0; lab::cuda_error when CUDA reports an error. Neither leaves device memory
-/// behind.
+/// Throws lab::invalid_input unless A and B have n * n elements each, and when `relative` is not a
+/// finite number of at least 0; lab::cuda_error when CUDA reports an error. Neither leaves device
+/// memory behind.
 ///
 /// Requires: a kernel whose threads share the entries, with A and B as the only matrices in device
 /// memory; no library multiplies.

@@ -48,13 +48,13 @@ inline void require_sensible(const problem& product) {
 inline void require_sensible(unsigned block) {
   refuse_if(std::find(std::begin(kBlocks), std::end(kBlocks), block) == std::end(kBlocks),
             "scaling_study: blocks of ", block, " x ", block,
-            " threads are not part of it; 4, 8, 16, 32 are");
+            " threads are not measured; take 4, 8, 16 or 32");
 }
 
 inline void require_sensible(plan options) {
   refuse_if(options.samples == 0, "scaling_study: a row without samples has no time");
   refuse_if(!(options.sample_ms >= 0 && options.sample_ms <= 1000),
-            "scaling_study: a sample takes from 0 to 1000 ms at least");
+            "scaling_study: the least time of a sample must be from 0 to 1000 ms");
 }
 
 /// What cannot be measured is refused before anything is.

@@ -63,7 +63,7 @@ constexpr std::size_t kGroup = 256;  ///< values of one block, in sums_of_groups
 
 /// The sum of the values 0 to 255, that of 256 to 511, and so forth; the last one is that of what
 /// is left. Each is the work of one block, whose threads add to a cell of the block's own in device
-/// memory. Sums wrap around. No values give no sums. Throws as above.
+/// memory. Sums wrap around. Without values there are no sums. Throws as above.
 std::vector<std::uint32_t> sums_of_groups(std::span<const std::uint32_t> values);
 
 /// One counter in managed memory, which holds `start`. `threads` threads of the device (any

@@ -81,7 +81,8 @@ result copy(memory host_memory, direction dir, std::span<const std::uint8_t> byt
 // --- from a time to a rate -----------------------------------------------------------------------
 
 double gigabytes_per_second(std::size_t bytes, double milliseconds) {
-  // TODO(4): 10^9 bytes are a gigabyte, 1000 ms a second. If the time is 0, so is the rate.
+  // TODO(4): 10^9 bytes are a gigabyte, 1000 ms a second. A time that is not
+  //          above 0 gives the rate 0.
   // BEGIN SOLUTION
   // STUB: throw not_written("the rate", 4);
   if (milliseconds <= 0) return 0;

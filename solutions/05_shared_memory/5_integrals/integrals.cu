@@ -38,7 +38,7 @@ __device__ double average_of_panel(rule quadrature, integrand f, double left, do
 }
 
 /// The sum of what the threads of this block contribute, for thread 0. `cache` is shared memory
-/// with one double a thread; the block's size is a power of two. All threads of the block call it.
+/// with one double per thread; the block's size is a power of two. All its threads call it.
 __device__ double sum_of_block(double* cache, double thread_sum) {
   // TODO(2): the tree of 05.1, in double. Try it from memory.
   //          Invariant: before a level, the numbers of the threads that are still active
