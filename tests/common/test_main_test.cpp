@@ -222,7 +222,7 @@ TEST(TestMain, FailsATestWhoseReportDoesNotCome) {
   const outcome result =
       run_again("TestMain.FailsATestWhoseReportDoesNotCome", "LAB_TEST_MISBEHAVE=1");
   EXPECT_EQ(result.code, 1);
-  EXPECT_NE(result.output.find("and there was none"), std::string::npos) << result.output;
+  EXPECT_NE(result.output.find("but there was none"), std::string::npos) << result.output;
 }
 
 /// As the check build does it before the host reads: told once for this place in the program.
