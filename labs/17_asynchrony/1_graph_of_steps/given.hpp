@@ -61,7 +61,8 @@ __device__ inline float temperature(const plate& p, float strength, const float*
 
 /// One time step. __fadd_rn, __fsub_rn and __fmul_rn keep the compiler from contracting + and *, so
 /// that the reference gets the same bits.
-static __global__ void heat_step(plate p, float strength, const float* input, float* output) {
+[[maybe_unused]] static __global__ void heat_step(plate p, float strength, const float* input,
+                                                  float* output) {
   const int x = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   const int y = static_cast<int>(blockIdx.y * blockDim.y + threadIdx.y);
   if (x >= p.width || y >= p.height) return;
