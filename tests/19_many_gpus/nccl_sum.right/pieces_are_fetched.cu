@@ -12,17 +12,7 @@
 namespace lab::nccl_sum {
 namespace {
 
-// --- ring_by_hand: rank k sends to rank k + 1, the last one to the first -------------------------
-// In a step all ranks send at the same time. So the sends of all ranks go into the streams before
-// anything that waits for them.
-
-/// Puts a copy into the stream of `from`: from its piece at `source` to `target` in `to`'s memory.
-void send(rank& from, const rank& to, const float* source, float* target, std::size_t count) {
-  CUDA_CHECK(cudaSetDevice(from.number));
-  CUDA_CHECK(cudaMemcpyPeerAsync(target, to.number, source, from.number, count * sizeof(float),
-                                 from.queue));
-  CUDA_CHECK(cudaEventRecord(from.sent, from.queue));
-}
+// --- ring_by_hand: rank k fetches from rank k - 1, the first one from the last -------------------
 
 void ring_all_reduce(rank_list& ranks, std::size_t n) {
   const int count = static_cast<int>(ranks.size());
