@@ -188,6 +188,18 @@ template <class Call>
 #endif
 }
 
+/// The same, and by a second call, from which nothing comes back, whether the host calculates it
+/// again.
+template <class Call>
+::testing::AssertionResult is_true_without_the_host(const Call& call, const required& what) {
+#ifdef __CPU_DEVICE__
+  return as_required(work_of(call), what);
+#else
+  (void)what;
+  return ::testing::AssertionResult(call());
+#endif
+}
+
 /// From here to the end of the case, the stream that was made last is as far ahead of the others as
 /// CUDA allows: what it does not wait for, it comes before. See recorded_work::in_streams.
 void let_the_newest_stream_go_first();
