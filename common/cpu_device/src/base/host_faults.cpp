@@ -37,7 +37,7 @@ const char* sentence(int signal) {
     case SIGXCPU:
     case SIGQUIT:
       return "the program was stopped${line:+ at $line}.\n  Try: look for a loop whose condition "
-             "never becomes false.";
+             "never becomes false: there, or in a kernel that this line waits for.";
     default:
       return "an access to memory that is not the program's (segmentation fault)${line:+ at "
              "$line}.\n  Try: look for an index that is too large, a pointer that was never set, "
