@@ -86,6 +86,17 @@ class RunTest(unittest.TestCase):
         self.assertTrue(outcome.timed_out)
         self.assert_gone()
 
+    def test_a_program_that_listens_says_where_it_hangs_before_it_is_stopped(self):
+        listening = "trap 'echo in line 7; exit' XCPU; "
+        self.assertTrue(
+            self.run_shell(listening + "while :; do sleep 0.01; done", time_limit=0.3).timed_out
+        )
+        self.assertIn("in line 7", self.lines)
+        self.lines.clear()
+        # Nobody is asked who is only no longer wanted.
+        self.run_shell(listening + "while :; do sleep 0.01; done", stop_when=lambda: True)
+        self.assertEqual([], self.lines)
+
     def test_nothing_stays_behind_after_the_end(self):
         outcome = self.run_shell(GRANDCHILD + "exit 0")
         self.assertEqual(0, outcome.returncode)
