@@ -308,7 +308,7 @@ def _report(
         more = f", {waiting} {'waits' if waiting == 1 else 'wait'} for a TODO" if waiting else ""
         lines = [paint(f"{title}: {len(passed)} of {len(cases)} tests pass{more}.", "red")]
 
-    endless = ""  # what was: tests/support/test_events.cpp leaves the others out
+    endless = ""  # what never ended: tests/support/test_events.cpp has left the others out
     if any(_ENDLESS_LAUNCH in line for case in result.failures for line in case.lines):
         endless = "a kernel"
     elif any(case.state == test_program.TIMED_OUT for case in cases):
