@@ -286,6 +286,42 @@ TEST(Observers, AreToldThatAVariableIsOnTheDevice) {
   EXPECT_EQ(seen.kinds, kinds);
 }
 
+/// The bytes that copies read, row by row.
+class row_recorder final : public cpu_device::observer {
+ public:
+  row_recorder() { add_observer(*this, static_cast<unsigned>(event_kind::copy)); }
+  ~row_recorder() override { remove_observer(*this); }
+
+  std::string bytes;
+
+ private:
+  void copied(const cpu_device::copy_event& e) override {
+    for (std::size_t z = 0; z < e.rows.depth; ++z)
+      for (std::size_t y = 0; y < e.rows.height; ++y)
+        bytes.append(static_cast<const char*>(e.from) + z * e.rows.slice + y * e.rows.pitch,
+                     e.rows.width_bytes);
+    EXPECT_EQ(e.bytes, e.rows.width_bytes * e.rows.height * e.rows.depth);
+  }
+};
+
+TEST(Observers, AreToldWhereTheRowsOfACopyLie) {
+  const std::string text = "row0....row1....ROW0....ROW1....";
+  const device_array<char> array(static_cast<int>(text.size()), 0);
+  ASSERT_EQ(cudaMemcpy(array.data(), text.data(), text.size(), cudaMemcpyHostToDevice),
+            cudaSuccess);
+  const row_recorder seen;
+  std::string back(text.size(), ' ');
+  EXPECT_EQ(cudaMemcpy2D(back.data(), 4, array.data(), 8, 4, 2, cudaMemcpyDeviceToHost),
+            cudaSuccess);
+  cudaMemcpy3DParms p = {};
+  p.srcPtr = {array.data(), 8, 4, 2};
+  p.dstPtr = {back.data(), 4, 4, 2};
+  p.extent = {4, 2, 2};
+  p.kind = cudaMemcpyDeviceToHost;
+  EXPECT_EQ(cudaMemcpy3D(&p), cudaSuccess);
+  EXPECT_EQ(seen.bytes, "row0row1row0row1ROW0ROW1");
+}
+
 __global__ void skip_the_barrier() {
   if (threadIdx.x != 3) __syncthreads();
 }

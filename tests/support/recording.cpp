@@ -167,15 +167,26 @@ class overlap {
   std::unordered_map<std::uintptr_t, clock> words_;
 };
 
+/// Calls visit(begin, bytes) with what is copied, row by row: what lies between two rows is not.
+template <class Visit>
+void for_each_row(const cpu_device::copy_event& e, const Visit& visit) {
+  auto* const from = static_cast<char*>(const_cast<void*>(e.from));
+  for (std::size_t z = 0; z < e.rows.depth; ++z)
+    for (std::size_t y = 0; y < e.rows.height; ++y)
+      visit(from + z * e.rows.slice + y * e.rows.pitch, e.rows.width_bytes);
+}
+
 /// FNV-1a, of eight bytes at a time.
-std::uint64_t hash_of(const void* from, std::size_t bytes) {
-  std::uint64_t hash = 0xCBF29CE484222325 ^ bytes;
-  for (std::size_t i = 0; i < bytes; i += 8) {
-    std::uint64_t word = 0;
-    std::memcpy(&word, static_cast<const char*>(from) + i, std::min<std::size_t>(8, bytes - i));
-    hash = (hash ^ word) * 0x100000001B3;
-    hash ^= hash >> 32;
-  }
+std::uint64_t hash_of(const cpu_device::copy_event& e) {
+  std::uint64_t hash = 0xCBF29CE484222325 ^ e.bytes;
+  for_each_row(e, [&](const char* from, std::size_t bytes) {
+    for (std::size_t i = 0; i < bytes; i += 8) {
+      std::uint64_t word = 0;
+      std::memcpy(&word, from + i, std::min<std::size_t>(8, bytes - i));
+      hash = (hash ^ word) * 0x100000001B3;
+      hash ^= hash >> 32;
+    }
+  });
   return hash == 0 ? 1 : hash;
 }
 
@@ -385,7 +396,7 @@ struct recording::recorder final : cpu_device::observer {
       asks = false;
     }
     const bool comes_back = e.kind == cudaMemcpyDeviceToHost && e.from != nullptr;
-    const std::uint64_t content = comes_back ? hash_of(e.from, e.bytes) : 0;
+    const std::uint64_t content = comes_back ? hash_of(e) : 0;
     const std::lock_guard lock(mutex);
     if (e.from != nullptr)
       done.copies.push_back({e.bytes, e.kind, e.stream, done.kernels.size(),
@@ -462,10 +473,11 @@ struct nothing_comes_back::eraser final : cpu_device::observer {
 
   void copied(const cpu_device::copy_event& e) override {
     if (e.kind != cudaMemcpyDeviceToHost || e.from == nullptr) return;
-    auto* bytes = static_cast<char*>(const_cast<void*>(e.from));  // about to be copied
-    if (std::all_of(bytes, bytes + e.bytes, [](char byte) { return byte == 0; })) return;
-    std::memset(bytes, 0, e.bytes);
-    made_a_difference = true;
+    for_each_row(e, [this](char* row, std::size_t bytes) {  // about to be copied
+      if (std::all_of(row, row + bytes, [](char byte) { return byte == 0; })) return;
+      std::memset(row, 0, bytes);
+      made_a_difference = true;
+    });
   }
 
   // Nothing is copied back from memory that both sides reach: there a kernel leaves no trace, nor a

@@ -116,12 +116,21 @@ struct allocation_event {
   const char* function;  ///< "cudaMalloc"; null where it is not known
 };
 
+/// Slices of rows of bytes that follow each other. One row has neither pitch nor slice.
+struct copied_rows {
+  std::size_t width_bytes;
+  std::size_t height = 1, depth = 1;
+  std::size_t pitch = 0;  ///< bytes from a row's start to the next one's
+  std::size_t slice = 0;  ///< bytes from a slice's start to the next one's
+};
+
 struct copy_event {
   const void* to;
   const void* from;  ///< null: the bytes are set
   std::size_t bytes;
   int kind;  ///< cudaMemcpyKind, with the direction that it really has
   const void* stream;
+  copied_rows rows;  ///< where the bytes lie at `from`
 };
 
 struct call_event {

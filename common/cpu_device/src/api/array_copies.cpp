@@ -59,7 +59,8 @@ cudaError_t check_memory(const side& s, const box& b, bool should_be_device, boo
 cudaError_t run_copy(const side& to, const side& from, const box& b, cudaStream_t stream, bool wait,
                      parameters_ptr parameters = nullptr) {
   const auto run = [=] {
-    note_copy(to.begin, from.begin, b.width_bytes * b.height * b.depth, stream);
+    note_copy(to.begin, from.begin, {b.width_bytes, b.height, b.depth, from.pitch, from.slice},
+              stream);
     for (std::size_t z = 0; z < b.depth; ++z)
       for (std::size_t y = 0; y < b.height; ++y)
         std::memmove(to.begin + z * to.slice + y * to.pitch,
@@ -265,7 +266,7 @@ cudaError_t cudaMemset3DAsync(cudaPitchedPtr p, int value, cudaExtent extent, cu
       return added;
     }
     return enqueue(stream, [=] {
-      note_copy(to.begin, nullptr, b.width_bytes * b.height * b.depth, stream);
+      note_copy(to.begin, nullptr, {b.width_bytes, b.height, b.depth}, stream);
       for (std::size_t z = 0; z < b.depth; ++z)
         for (std::size_t y = 0; y < b.height; ++y)
           std::memset(to.begin + z * to.slice + y * to.pitch, value, b.width_bytes);

@@ -219,7 +219,7 @@ cudaError_t draft_fill(node_draft& draft, const cudaMemsetParams* p) {
   draft.type = cudaGraphNodeTypeMemset;
   draft.parameters = std::make_shared<const node_parameters>(fill);
   draft.work = [fill, pitch] {
-    note_copy(fill.dst, nullptr, fill.width * fill.elementSize * fill.height, nullptr);
+    note_copy(fill.dst, nullptr, {fill.width * fill.elementSize, fill.height}, nullptr);
     for (std::size_t y = 0; y < fill.height; ++y)
       for (std::size_t x = 0; x < fill.width; ++x)
         std::memcpy(static_cast<char*>(fill.dst) + y * pitch + x * fill.elementSize, &fill.value,

@@ -157,7 +157,7 @@ cudaError_t copy(side to, side from, std::size_t width, std::size_t height, cuda
   const auto copy_from = [=](const void* place) {
     auto* d = static_cast<char*>(const_cast<void*>(to.pointer));
     const auto* s = static_cast<const char*>(place);
-    note_copy(d, from.pointer, width * height, stream);
+    note_copy(d, from.pointer, {width, height, 1, from.pitch}, stream);
     if (to.pitch == width && from.pitch == width) {
       std::memmove(d, s, width * height);
       return;
@@ -201,7 +201,7 @@ cudaError_t fill(void* pointer, std::size_t pitch, int value, std::size_t width,
   return enqueue(
       stream,
       [=] {
-        note_copy(pointer, nullptr, width * height, stream);
+        note_copy(pointer, nullptr, {width, height}, stream);
         for (std::size_t row = 0; row < height; ++row)
           std::memset(static_cast<char*>(pointer) + row * pitch, value, width);
       },
@@ -310,7 +310,7 @@ void cpu_device::set_said_of_pinned_memory(said_of_pinned_memory what) {
     said.block = allocate(kSaidBlock, memory_kind::pinned, current_device(), cudaHostAllocPortable,
                           __builtin_return_address(0));
 }
-void cpu_device::publish_copy(const void* to, const void* from, std::size_t bytes,
+void cpu_device::publish_copy(const void* to, const void* from, const copied_rows& rows,
                               cudaStream_t stream, const void* symbol) {
   const auto on_device = [symbol](const void* p) {
     const auto a = find_allocation(p);
@@ -319,7 +319,8 @@ void cpu_device::publish_copy(const void* to, const void* from, std::size_t byte
   const bool to_device = on_device(to), from_device = from == nullptr || on_device(from);
   const int kind = (from_device ? cudaMemcpyDeviceToHost : cudaMemcpyHostToHost) +
                    (to_device ? cudaMemcpyHostToDevice : 0);
-  publish(event_kind::copy, &observer::copied, copy_event{to, from, bytes, kind, stream});
+  const std::size_t bytes = rows.width_bytes * rows.height * rows.depth;
+  publish(event_kind::copy, &observer::copied, copy_event{to, from, bytes, kind, stream, rows});
 }
 cudaError_t cpu_device::allocate_async(void** pointer, std::size_t bytes, int device,
                                        const void* made_at) {
@@ -503,7 +504,7 @@ cudaError_t copy_to_symbol(void* symbol, std::size_t symbol_bytes, const void* f
     auto* to = static_cast<char*>(symbol) + offset;
     const auto copy_from = [=, device = current_device()](const void* place) {
       bring_variables(device);
-      note_copy(to, from, bytes, stream, to);
+      note_copy(to, from, {bytes}, stream, to);
       std::memcpy(to, place, bytes);
     };
     const parameters_ptr parameters =
@@ -529,7 +530,7 @@ cudaError_t copy_from_symbol(void* to, const void* symbol, std::size_t symbol_by
     const auto* from = static_cast<const char*>(symbol) + offset;
     const auto run = [=, device = current_device()] {
       bring_variables(device);
-      note_copy(to, from, bytes, stream, from);
+      note_copy(to, from, {bytes}, stream, from);
       std::memcpy(to, from, bytes);
     };
     const parameters_ptr parameters =

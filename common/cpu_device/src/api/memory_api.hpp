@@ -26,13 +26,14 @@ void release_unused_of_pools();
 /// memory_pools.cpp: gives and takes access to memory of device `owner`, all of it or nothing.
 cudaError_t change_access(std::set<int>& reached_by, int owner, const cudaMemAccessDesc* wanted,
                           std::size_t count);
-/// Tells observers of copies, when the copy runs. `from` is null where bytes are set. `symbol` is
-/// the one of both that is in a __device__ variable, which no allocation need know of.
-void publish_copy(const void* to, const void* from, std::size_t bytes, cudaStream_t stream,
+/// Tells observers of copies, when the copy runs. `from` is null where bytes are set, and `rows`
+/// says where they lie there. `symbol` is the one of both that is in a __device__ variable, which
+/// no allocation need know of.
+void publish_copy(const void* to, const void* from, const copied_rows& rows, cudaStream_t stream,
                   const void* symbol);
-inline void note_copy(const void* to, const void* from, std::size_t bytes, cudaStream_t stream,
-                      const void* symbol = nullptr) {
-  if (listening(event_kind::copy)) publish_copy(to, from, bytes, stream, symbol);
+inline void note_copy(const void* to, const void* from, const copied_rows& rows,
+                      cudaStream_t stream, const void* symbol = nullptr) {
+  if (listening(event_kind::copy)) publish_copy(to, from, rows, stream, symbol);
 }
 /// What a node that copies `height` rows of memory tells of it.
 inline cudaMemcpy3DParms row_copy(const void* to, std::size_t to_pitch, const void* from,

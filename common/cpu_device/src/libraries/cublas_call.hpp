@@ -108,8 +108,9 @@ class routine {
     return run_and_wait([p, work, stream = handle_->stream] {
       R found = work();  // on a GPU it is made in device memory, and copied
       if (listening(event_kind::copy))
-        publish(event_kind::copy, &observer::copied,
-                copy_event{p, &found, sizeof found, cudaMemcpyDeviceToHost, stream});
+        publish(
+            event_kind::copy, &observer::copied,
+            copy_event{p, &found, sizeof found, cudaMemcpyDeviceToHost, stream, {sizeof found}});
       *p = found;
     });
   }
