@@ -77,7 +77,13 @@ REQUIRED_WORK(ALaunchOfTheShapeThatWasAskedFor) {
         << "asked for 3 x 2 blocks of 8 x 16 threads; launched " << k.grid_x << " x " << k.grid_y
         << " of " << k.block_x << " x " << k.block_y << " (the first number of a dim3 is x)";
   EXPECT_TRUE(at_other_sizes([&](std::size_t n) { return is_right({n, n + 1}, shape); }));
-  // A single element, too. (It is 0, as if nothing had come back.)
+  // A column and a row, too, and a single element (which is 0, as if nothing had come back).
+  for (const bool column : {false, true})
+    EXPECT_TRUE(at_other_sizes(
+        [&](std::size_t n) {
+          return is_right(column ? matrix_size{n, 1} : matrix_size{1, n}, shape);
+        },
+        {.threads = 1, .fetched = 1, .writes = 1}, {2, 40}));
   EXPECT_TRUE(at_other_sizes(
       [&](std::size_t n) {
         return is_right({n, n}, shape);
