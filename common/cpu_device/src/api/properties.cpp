@@ -333,7 +333,8 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* p, int device) {
     p->uuid.bytes[0] = static_cast<char>(device_slot(device) + 1);
     p->totalGlobalMem = device_capacity();
     p->sharedMemPerBlock = kSharedLimit;
-    p->regsPerBlock = p->regsPerMultiprocessor = 65536;
+    p->regsPerBlock = 65536;
+    p->regsPerMultiprocessor = 131072;  // as in compute capability 3.7: so nobody takes one for both
     p->warpSize = 32;
     p->memPitch = 2147483647;
     p->maxThreadsPerBlock = static_cast<int>(kMaxThreads);
