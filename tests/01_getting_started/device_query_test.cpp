@@ -4,6 +4,9 @@
 #include "device_query.hpp"
 
 #include <cuda_runtime.h>
+#ifdef __CPU_DEVICE__
+#include <cpu_device.h>
+#endif
 
 #include <cstddef>
 #include <limits>
@@ -104,6 +107,64 @@ TEST(Query, SeesTheWatchdogOfTheCpuDevice) {
   if (!lab::on_cpu_device()) GTEST_SKIP() << "the values of a GPU are not known in advance";
   EXPECT_TRUE(query(0).kernel_timeout);
 }
+
+#ifdef __CPU_DEVICE__
+/// Has every device say this of itself.
+class said {
+ public:
+  explicit said(const cudaDeviceProp& properties) : properties_(properties) {
+    cpu_device::set_said_of_devices(&properties_);
+  }
+  said(const said&) = delete;
+  said& operator=(const said&) = delete;
+  ~said() { cpu_device::set_said_of_devices(nullptr); }
+
+ private:
+  cudaDeviceProp properties_;
+};
+
+TEST(Query, TakesEachFieldFromItsOwnPlace) {
+  // A device of which no two numbers are the same, and none is 0: on most, two registers or two
+  // zeros can be taken for each other unnoticed.
+  cudaDeviceProp made_up{};
+  CUDA_CHECK(cudaGetDeviceProperties(&made_up, 0));
+  int next = 101;
+  for (int* field : {&made_up.major,
+                     &made_up.minor,
+                     &made_up.pciDomainID,
+                     &made_up.pciBusID,
+                     &made_up.pciDeviceID,
+                     &made_up.l2CacheSize,
+                     &made_up.memoryBusWidth,
+                     &made_up.warpSize,
+                     &made_up.multiProcessorCount,
+                     &made_up.maxThreadsPerMultiProcessor,
+                     &made_up.maxThreadsPerBlock,
+                     &made_up.regsPerBlock,
+                     &made_up.regsPerMultiprocessor,
+                     &made_up.maxThreadsDim[0],
+                     &made_up.maxThreadsDim[1],
+                     &made_up.maxThreadsDim[2],
+                     &made_up.maxGridSize[0],
+                     &made_up.maxGridSize[1],
+                     &made_up.maxGridSize[2],
+                     &made_up.asyncEngineCount,
+                     &made_up.maxBlocksPerMultiProcessor})
+    *field = next++;
+  for (std::size_t* field :
+       {&made_up.totalGlobalMem, &made_up.totalConstMem, &made_up.memPitch,
+        &made_up.textureAlignment, &made_up.texturePitchAlignment, &made_up.surfaceAlignment,
+        &made_up.sharedMemPerBlock, &made_up.sharedMemPerBlockOptin,
+        &made_up.sharedMemPerMultiprocessor, &made_up.reservedSharedMemPerBlock})
+    *field = static_cast<std::size_t>(next++);
+  for (int* yes : {&made_up.integrated, &made_up.concurrentKernels, &made_up.canMapHostMemory}) {
+    made_up.integrated = made_up.concurrentKernels = made_up.canMapHostMemory = 0;
+    *yes = 1;
+    const said meanwhile(made_up);
+    EXPECT_TRUE(matches(check(query(0), reference(0))));
+  }
+}
+#endif
 
 TEST(Query, SaysTheSameTwice) { EXPECT_TRUE(matches(check(query(0), query(0)))); }
 

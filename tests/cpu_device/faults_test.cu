@@ -471,6 +471,24 @@ TEST(LiveObjects, MayBeAMillionStreams) {
   EXPECT_EQ(cpu_device::live_objects(object_kind::stream), before);
 }
 
+TEST(DeviceProperties, AreWhatTheyAreSaidToBe) {
+  cudaDeviceProp truth{}, heard{};
+  ASSERT_EQ(cudaGetDeviceProperties(&truth, 0), cudaSuccess);
+  cudaDeviceProp made_up = truth;
+  made_up.warpSize = 48;
+  int warp = 0;
+  cpu_device::set_said_of_devices(&made_up);
+  EXPECT_EQ(cudaGetDeviceProperties(&heard, 0), cudaSuccess);
+  EXPECT_EQ(heard.warpSize, 48);
+  EXPECT_EQ(cudaDeviceGetAttribute(&warp, cudaDevAttrWarpSize, 0), cudaSuccess);
+  EXPECT_EQ(warp, 48);
+  EXPECT_EQ(cudaGetDeviceProperties(&heard, 1 << 20), cudaErrorInvalidDevice);
+  EXPECT_EQ(cudaGetLastError(), cudaErrorInvalidDevice);
+  cpu_device::set_said_of_devices(nullptr);
+  EXPECT_EQ(cudaDeviceGetAttribute(&warp, cudaDevAttrWarpSize, 0), cudaSuccess);
+  EXPECT_EQ(warp, 32);
+}
+
 TEST(PinnedMemory, IsWhatItIsSaidToBe) {
   using cpu_device::said_of_pinned_memory;
   int *host = nullptr, *device = nullptr;

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+struct cudaDeviceProp;
+
 namespace cpu_device {
 
 /// The order in which the threads of a block (and the blocks of a grid) take their turns.
@@ -68,6 +70,10 @@ void set_lanes_get(lanes_get what);
 /// block of 1 MiB that the host does not read, so results that kernels write there are missing.)
 enum class said_of_pinned_memory { the_truth, unregistered, elsewhere };
 void set_said_of_pinned_memory(said_of_pinned_memory what);
+
+/// What cudaGetDeviceProperties() says of every device from now on, and cudaDeviceGetAttribute() of
+/// what is in there; null: the truth again. Devices stay as they are. `*what` stays the caller's.
+void set_said_of_devices(const cudaDeviceProp* what);
 
 /// What else a program makes and has to destroy. (The memory of arrays is among the allocations,
 /// too.)
