@@ -113,6 +113,18 @@ TEST(Bounds, AreThoseOfManagedAndPinnedMemoryToo) {
   EXPECT_EQ(cudaFreeHost(pinned), cudaSuccess);
 }
 
+TEST(Bounds, OfPitchedRowsRecallThatAPitchCountsBytes) {
+  int* rows = nullptr;
+  std::size_t pitch = 0;
+  ASSERT_EQ(cudaMallocPitch(&rows, &pitch, 100 * sizeof(int), 3), cudaSuccess);
+  const auto second_row = static_cast<long>(pitch);
+  expect_silence([&] { touch<<<1, 1>>>(rows, second_row / 4, true); });
+  expect_parts(
+      expect_report([&] { touch<<<1, 1>>>(rows, second_row, true); }, cudaErrorIllegalAddress),
+      {"past the end: thread (0,0,0) writes element 512 of 384",
+       "A pitch counts bytes: is it added to a char*"});
+}
+
 __global__ void count(int* counters, int index) { atomicAdd(&counters[index], 1); }
 
 TEST(Bounds, AreKeptByAtomics) {

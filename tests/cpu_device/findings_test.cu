@@ -116,6 +116,18 @@ TEST(Finds, AnAccessOutsideOfAnAllocation) {
   }
 }
 
+TEST(Finds, APitchThatWasTakenForANumberOfElements) {
+  int* rows = nullptr;
+  std::size_t pitch = 0;  // bytes
+  ASSERT_EQ(cudaMallocPitch(&rows, &pitch, 100 * sizeof(int), 3), cudaSuccess);
+  const int second_row = static_cast<int>(pitch);
+  const view all{rows};
+  EXPECT_TRUE(is_silent([&] { store<<<2, 4>>>(all, second_row / 4); }));
+  const std::string text =
+      expect_report([&] { store<<<2, 4>>>(all, 2 * second_row); }, cudaErrorIllegalAddress);
+  expect_parts(text, {"past the end", "A pitch counts bytes: is it added to a char*"});
+}
+
 TEST(Finds, AWriteIntoTheLastBytesBeforeTheGuardPage) {
   const device_array<int> data(1001, 0);
   EXPECT_TRUE(is_silent([&] { store<<<2, 4>>>(view{data.data()}, 1000); }));

@@ -298,7 +298,7 @@ cudaError_t cudaMallocPitch(void** pointer, std::size_t* pitch, std::size_t widt
     if (width_bytes > SIZE_MAX - kPitchAlignment) return fail(cudaErrorInvalidValue);
     *pitch = (width_bytes + kPitchAlignment - 1) / kPitchAlignment * kPitchAlignment;
     if (height != 0 && *pitch > SIZE_MAX / height) return fail(cudaErrorMemoryAllocation);
-    return get_memory(pointer, *pitch * height, memory_kind::device, 0, made_at);
+    return get_memory(pointer, *pitch * height, memory_kind::device, kPitchedRows, made_at);
   });
 }
 void cpu_device::set_said_of_pinned_memory(said_of_pinned_memory what) {

@@ -519,6 +519,11 @@ std::string describe(const allocation& a) {
   return text + (!a.freed ? ")" : a.imported ? ", already closed)" : ", already freed)");
 }
 
+const char* pitch_advice(const allocation& a) {
+  if (a.kind != memory_kind::device || (a.flags & kPitchedRows) == 0) return "";
+  return " A pitch counts bytes: is it added to a char*, and not to a pointer to the elements?";
+}
+
 std::size_t live_allocations() {
   const std::shared_lock lock(table_mutex);
   return static_cast<std::size_t>(

@@ -20,6 +20,8 @@ namespace cpu_device {
 /// The devices that may use memory of a pool, beside its own.
 using device_set = std::shared_ptr<const std::set<int>>;
 
+inline constexpr unsigned kPitchedRows = 1;  // flag of device memory: of cudaMallocPitch
+
 struct allocation {
   /// Memory that the CPU device made, and that is to be freed.
   bool ours() const { return !imported && has_slack(); }
@@ -119,5 +121,7 @@ void note_symbol(void* pointer, std::size_t bytes);
 
 /// "device memory (400 bytes, cudaMalloc at add.cu:12)" and the like.
 std::string describe(const allocation& a);
+/// What else to try where an access was past the end of it: of cudaMallocPitch's, or nothing.
+const char* pitch_advice(const allocation& a);
 
 }  // namespace cpu_device

@@ -398,7 +398,8 @@ std::string describe_fault(worker& w, cudaError_t& error) {
     else if (address >= end)
       text += past_the_end_of(static_cast<std::size_t>(address - end)) + describe(*near) +
               ".\n  Try: compare the thread's index with the length before the access. If you do, "
-              "make sure that it is this index: rows and columns may be swapped.";
+              "make sure that it is this index: rows and columns may be swapped." +
+              pitch_advice(*near);
     else
       text += std::to_string(near->begin - address) + " bytes before the begin of " +
               describe(*near) + ".\n  Try: look for an index that becomes negative.";

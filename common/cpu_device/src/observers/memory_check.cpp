@@ -105,6 +105,7 @@ void describe_outside(worker& w, const allocation& a, std::uintptr_t address, st
                       std::uint8_t flags, const void* pc) {
   describe_elements(w, reinterpret_cast<const char*>(address) - a.begin, size, a.bytes, describe(a),
                     flags, pc);
+  if (address >= reinterpret_cast<std::uintptr_t>(a.begin)) w.problem.text += pitch_advice(a);
 }
 
 void describe_shared(worker& w, std::uintptr_t address, std::size_t size, std::uint8_t flags,
