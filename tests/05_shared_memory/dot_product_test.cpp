@@ -69,6 +69,11 @@ REQUIRED_WORK(AKernelWhoseThreadsShareTheSumInSharedMemory) {
       for (const auto& kernel : done.kernels)
         EXPECT_LE(kernel.blocks, 32U) << name << ": the contract has at most 32 blocks";
     }
+    if (version >= step::warp_shuffle) {
+      for (const auto& kernel : done.kernels)
+        EXPECT_LE(kernel.shared_bytes, 32 * sizeof(double))
+            << name << ": the launch asks for more shared memory than the sums of the warps need";
+    }
     EXPECT_TRUE(at_other_sizes([version = version](std::size_t n) {
       return is_exact(version, whole_numbers(n, 1, 1, 4), whole_numbers(n, 2, 1, 4));
     })) << name;
