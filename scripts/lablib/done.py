@@ -336,6 +336,7 @@ def lines(
     gpu: bool,
     *,
     several_steps: bool = False,
+    with_cost: bool = True,
 ) -> List[Tuple[str, str]]:
     """What is well, each with its details."""
     passed = len(plain.in_state(test_program.PASSED))
@@ -359,15 +360,15 @@ def lines(
         all_lines.append((what, f"{many}, {watched}"))
         all_lines.append(("no leaks", "of memory, streams, events or handles"))
     cost = counters.in_a_line(found.rows)
-    if cost:
-        if several_steps and "; worst at " in cost:
-            cost += "; this counts all steps, including those that are slow on purpose"
-        all_lines.append(("cost", cost))
-    elif found.seen:
+    if cost and several_steps and "; worst at " in cost:
+        cost += "; this counts all steps, including those that are slow on purpose"
+    elif not cost and found.seen:
         why = "your kernels have no ordinary load or store of global or shared memory"
         if found.time_is_over:
             why = "there was not enough time for all tests (`scripts/lab profile` shows the cost)"
-        all_lines.append(("cost", f"nothing was counted: {why}"))
+        cost = f"nothing was counted: {why}"
+    if cost and with_cost:
+        all_lines.append(("cost", cost))
     if todos is not None:
         if todos.bonus:
             all_lines.append(("core done", f"bonus: {listed(todos.bonus)}"))

@@ -227,6 +227,7 @@ def _further(
         None if solution else todos,
         device.name == "gpu",
         several_steps=len(points.steps_of(exercise.contract_file)) > 1,
+        with_cost=exercise.id >= "03",  # where sectors are explained
     )
     width = max(len(what) for what, _ in all_lines)
     return lines + [

@@ -367,6 +367,7 @@ class DoneTest(LabTest):
         self.assertIn("2 of 3 tests (as many as 20 s allow; `scripts/lab check`", detail)
         costs = dict(done.lines(Result(), found, None, False))
         self.assertIn("not enough time for all tests", costs["cost"])
+        self.assertNotIn("cost", dict(done.lines(Result(), found, None, False, with_cost=False)))
 
     def test_required_work_is_looked_at_even_if_the_time_is_over(self):
         self.gtest(
