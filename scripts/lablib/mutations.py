@@ -528,7 +528,7 @@ def off_by_one(source: Source) -> Iterator[Edit]:
             continue
         inside = source.tokens[i + 1 : source.partner[i]]
         names = [t.text for t in inside if t.kind == "name"]
-        if all(re.fullmatch(r"k[A-Z]\w*", name) for name in names):
+        if all(re.fullmatch(r"k?[A-Z]\w*", name) for name in names):  # a larger array
             continue
         head = i - 1
         while source.get(head) == "]":

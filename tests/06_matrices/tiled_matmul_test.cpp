@@ -19,6 +19,7 @@
 #include "lab/closeness.hpp"
 #include "lab/cuda_check.hpp"
 #include "lab/errors.hpp"
+#include "lab/launch_limits.hpp"
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
 #include "product_tests.hpp"
@@ -111,6 +112,28 @@ REQUIRED_WORK(TilesThatAreReadOnce) {
     })) << name
         << ": a column, or a single element";
   }
+}
+
+REQUIRED_WORK(TilesThatSuitTheSizeOfC) {
+  const std::size_t processors = lab::device_limit(cudaDevAttrMultiProcessorCount);
+  const auto work_for = [](const shape& size) {
+    const lab::testing::factors given(size.m, size.n, size.k, 1);
+    return work_of([&] {
+      return matches(
+          check(multiply(step::by_size, given.a, given.b, size).c, given.a, given.b, size));
+    });
+  };
+  // At most every fourth multiprocessor (every second one of two) would have a tile of 128 x 128.
+  const std::size_t tiles = (processors + 3) / 4;
+  EXPECT_TRUE(as_required(work_for({128, 128 * tiles, 24}),
+                          {.threads = 128, .blocks = processors == 1 ? 1 : 2 * tiles}))
+      << "by_size: multiprocessors are idle that smaller tiles would give work to";
+  // Each has two of them: smaller ones would only be loaded more often.
+  const shape large{256, 128 * processors, 24};
+  EXPECT_TRUE(as_required(work_for(large), {.threads = 128,
+                                            .reads_at_most = 2 * large.m * large.n * large.k *
+                                                             sizeof(float) / 128 * 5 / 4}))
+      << "by_size: the tiles are smaller than they need to be";
 }
 
 // --- every step, every shape ---------------------------------------------------------------------
