@@ -44,15 +44,15 @@ all samples and the quartiles around it.
 the same run; *of library* is the library's time as a share of the step's: above 100 % the step is
 faster. Some programs name further marks, such as a kernel that only reads. Each step's program
 times the library and these marks for itself, right after the step; a chart, and a
-chapter's table of figures, shows the best of these times. So a share may differ by a few per cent
+chapter's table of figures, shows the best of these times. So a share may differ by a few percent
 from what the rates beside it give. Above 100 % of a copy is possible: a copy writes as much as it
-reads, and small data stay in the second-level cache. The time is that of the kernels; copies
+reads, and small data stay in the L2 cache. The time is that of the kernels; copies
 between host and device are not in it, unless a kernel itself reads host memory (`zero_copy` of
 12.1 and 12.3) or runs between its copies (`staged` of 12.1 and 12.2). A `+` behind a commit: not
 all of the files had been committed.
 
 All samples are warm: the kernel has run before, and nothing empties the caches between two samples.
-So data that fit into the second-level cache (50 MB of an H100, 60 MB of an H200) may still be
+So data that fit into the L2 cache (50 MB of an H100, 60 MB of an H200) may still be
 there.
 
 What uses several devices was measured on two, or on four H100; four H200 have not been measured.

@@ -37,7 +37,7 @@ class Kernel:
 
 
 def of_rows(rows: Iterable[Row], what: str) -> List[Kernel]:
-    """What each kernel asks of the first-level cache: 32 bytes for each sector of a request."""
+    """What each kernel asks of the L1 cache: 32 bytes for each sector of a request."""
     sums: Dict[str, int] = {}
     for row in rows:
         if row.access in GLOBAL:
@@ -46,7 +46,7 @@ def of_rows(rows: Iterable[Row], what: str) -> List[Kernel]:
 
 
 def of_ncu(sums: Dict[str, Dict[str, float]], rows: Iterable[Row]) -> List[Kernel]:
-    """Two for each kernel: with the bytes of memory, and with those of the first-level cache."""
+    """Two for each kernel: with the bytes of memory, and with those of the L1 cache."""
     first_level = {each.name: each.bytes for each in of_rows(rows, "")}
     found = []
     for name, values in sums.items():
@@ -54,7 +54,7 @@ def of_ncu(sums: Dict[str, Dict[str, float]], rows: Iterable[Row]) -> List[Kerne
         memory = sum(values.get(metric, 0) for metric in MEMORY)
         ms = values.get(TIME, 0) / 1e6
         found.append(Kernel(name, operations, memory, ms))
-        found.append(Kernel(f"{name}; first-level cache", operations, first_level.get(name, 0), ms))
+        found.append(Kernel(f"{name}; L1 cache", operations, first_level.get(name, 0), ms))
     return found
 
 

@@ -905,7 +905,7 @@ class PageTest(LabTest):
             f"{head}0 rounds,0,8,0,memory,0,0,1,1\n1 rounds,2,8,0.25,memory,750,740,1,1\n"
             "99 rounds,2,8,64,arithmetic,57000,56000,1,1\n"
             "03.1 vectorized,2,24,0.08,memory,240,230,1,1\n"
-            "03.1 vectorized; first-level cache,2,24,0.08,memory,240,230,1,1\n"
+            "03.1 vectorized; L1 cache,2,24,0.08,memory,240,230,1,1\n"
             "05.1 not measured,2,24,0.08,memory,240,-,,-\n".replace("-,,-", ",,"),
         )
         self.assertIn("3000 GB/s and 57.0 TFLOP/s, ridge at 19.0", text)

@@ -446,7 +446,7 @@ class ProfileTest(LabTest):
         self.assertEqual(
             "name,operations,bytes,ms\n"
             "sum,2120,8320,5\n"  # 2 launches of 1000 + 2 * 30 operations
-            "sum; first-level cache,2120,16384,5\n",
+            "sum; L1 cache,2120,16384,5\n",
             table.read_text(),
         )
         self.assertIn("--print-units base --clock-control none", self.calls()[-1])

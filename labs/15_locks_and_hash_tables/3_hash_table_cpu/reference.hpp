@@ -89,7 +89,7 @@ inline comparison check(const table& t, std::span<const std::uint32_t> keys,
                        text(static_cast<std::size_t>(lost))};
   }
 
-  const comparison right{true, "all " + text(reached) + " entries stand in their buckets"};
+  const comparison right{true, "all " + text(reached) + " entries are in their buckets"};
   // As the contract has them, each entry where its key was: then there is nothing to sort.
   std::size_t same_index = 0;
   while (same_index < keys.size() && t.pool[same_index].key == keys[same_index] &&

@@ -74,7 +74,7 @@ def scaling_model(name: str, source: str, rows: Sequence[Row]) -> Picture:
 
 def roofline(name: str, source: str, rows: Sequence[Row]) -> Picture:
     """21.1: the roof that was measured, and kernels of the course under it. Those whose name ends
-    with "first-level cache" have the intensity of what they ask that cache for."""
+    with "L1 cache" have the intensity of what they ask that cache for."""
     rows = [row for row in rows if float(row["GFLOP/s"] or 0) > 0]
     places = {
         row["kernel"]: (float(row["operations/byte"]), float(row["GFLOP/s"])) for row in rows
@@ -97,18 +97,18 @@ def roofline(name: str, source: str, rows: Sequence[Row]) -> Picture:
     kinds: Dict[str, _Points] = {"blue": [], "orange": [], "green": []}
     for kernel, place in places.items():
         rounds = kernel.endswith("rounds")
-        cache = kernel.endswith("first-level cache")
+        cache = kernel.endswith("L1 cache")
         kinds["green" if rounds else "orange" if cache else "blue"].append(place)
         if not rounds:
             words.append(f"{kernel}: {place[0]:.2g} operations per byte, {place[1]:.3g} GFLOP/s")
         if not rounds and not cache:
             plot.label(place, kernel)
-            asked = places.get(f"{kernel}; first-level cache")
+            asked = places.get(f"{kernel}; L1 cache")
             if asked:
                 plot.line([asked, place], "grid")
     keys = (
         ("blue", "kernels of the course, by the bytes that device memory moved"),
-        ("orange", "the same, by the bytes that they asked the first-level cache for"),
+        ("orange", "the same, by the bytes that they asked the L1 cache for"),
         ("green", "the kernel of 21.1 with 1, 2, 4 … rounds"),
     )
     for shape, (colour, text) in enumerate(keys):
