@@ -100,7 +100,7 @@ __device__ inline void store_tile(const tile& box, const job& j, coordinates p) 
 __device__ inline void make_barriers(block_barrier* barriers, int count, unsigned arrivals) {
   if (thread_number() == 0) {
     for (int i = 0; i < count; ++i) init(&barriers[i], static_cast<std::ptrdiff_t>(arrivals));
-    cde::fence_proxy_async_shared_cta();  // the copy engine sees them, too
+    cde::fence_proxy_async_shared_cta();  // the TMA sees them, too
   }
   __syncthreads();
 }

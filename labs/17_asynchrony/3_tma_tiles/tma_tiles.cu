@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// 17.3 tma_tiles: a stencil whose tiles the copy engine loads into shared memory.
+// 17.3 tma_tiles: a stencil whose tiles the TMA loads into shared memory.
 // Edit:  this file, from TODO(1) to TODO(5). Contract: tma_tiles.hpp
 // Run:   scripts/lab run 17.3 -- --step loads     (then row_copies, tensor_copy and two_stages)
 // Test:  scripts/lab test 17.3

@@ -349,7 +349,7 @@ def _dev(root: Path, options: argparse.Namespace) -> int:
 VERBS = (
     Verb(
         "verify",
-        "Build and test the whole course: solutions, library, CPU device, tools, and a sample of"
+        "Build and test the whole course: solutions, library, tools, and a sample of"
         " the bugs that tests must catch and of the right solutions that they must not refuse.",
         _verify_arguments,
         _verify,
