@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// All three vectors lie in one array of unified memory, and the host copies nothing by CUDA calls.
-// The blocks take the elements from the end.
+// All three vectors are in one array of unified memory, and no CUDA call copies anything. The
+// kernels with one element per thread count from the end.
 
 #include <cooperative_groups.h>
 #include <cuda_runtime.h>

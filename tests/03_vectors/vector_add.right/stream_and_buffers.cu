@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Differs from the solution: nothing of the given host part is used. Copies and kernels are queued
-// in a stream of their own, blocks have two dimensions, and all steps but `vectorized` are launches
-// of one kernel whose threads stride.
+// in a stream that is created for them, blocks have two dimensions, and all steps but `vectorized`
+// launch one kernel with a grid-stride loop.
 
 #include <cuda_runtime.h>
 

@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Differs from the solution: a second kernel of one block adds what is left where n is no multiple
-// of four (vectorized), a thread of grid_stride walks from the end to the beginning, and the other
-// kernels are one template.
+// Differs from the solution: a second kernel of one block adds the last elements if n is not a
+// multiple of four (vectorized), a thread of grid_stride walks from the end to the beginning, and
+// the other kernels are one template.
 
 #include <cuda_runtime.h>
 

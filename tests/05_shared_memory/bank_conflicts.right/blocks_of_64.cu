@@ -54,7 +54,7 @@ __global__ void add_rows(const T* table, float* sums, std::size_t rows, unsigned
 
   for (unsigned i = threadIdx.x; i < rows_here * columns; i += kThreads)
     tile[i / columns * pitch + i % columns] = part[i];
-  __syncthreads();  // the rows are there: each of them was copied by many threads
+  __syncthreads();  // the rows are complete: many threads copied each of them
 
   if (threadIdx.x < rows_here) {
     const T* const row = tile + threadIdx.x * pitch;

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Differs from the solution: blocks add their sums to one double by atomicAdd (to a float, 2^25 and
-// many small sums would remain 2^25), warps are tiles of cooperative groups, and the tree stops at
-// a warp, whose threads then shuffle.
+// many small sums would remain 2^25), warps are tiles of cooperative groups, and the tree stops
+// when one warp is left, which continues with shuffles.
 
 #include <cooperative_groups.h>
 #include <cuda_runtime.h>
@@ -101,7 +101,8 @@ result dot(step version, std::span<const float> a, std::span<const float> b) {
                                                 a.size());
     });
   };
-  // As many blocks of 256 threads as fit by their threads: none of these kernels needs much else.
+  // As many blocks of 256 threads as the limit on resident threads allows: these kernels need
+  // little else.
   const std::size_t resident = std::size_t{device_limit(cudaDevAttrMultiProcessorCount)} *
                                device_limit(cudaDevAttrMaxThreadsPerMultiProcessor) / kThreads;
   float kernel_ms = 0;

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Differs from the solution: the last block to finish adds up the sums of all blocks, so that one
-// number is copied back. The tree in shared memory begins with neighbours, warps shuffle by
-// exclusive or, and a thread adds up four products in one sum before it goes on.
+// number is copied back. The tree in shared memory begins with neighbours, warps use
+// __shfl_xor_sync, and a thread adds four products to one sum before its next load.
 
 #include <cuda_runtime.h>
 
@@ -36,16 +36,16 @@ __device__ float sum_of_warp(float value) {
   return value;
 }
 
-/// Called by the first warp of each block, all lanes of it: stores the block's sum, and adds up all
-/// of them where this block is the last to do so.
+/// All lanes of the first warp of each block call this. It stores the block's sum. The last block
+/// to do so also adds up the sums of all blocks.
 __device__ void finish(float sum, float* partial, unsigned* finished) {
   const unsigned lane = threadIdx.x;
   unsigned before = 0;
   if (lane == 0) {
     partial[1 + blockIdx.x] = sum;
-    __threadfence();  // the sum is there before this block counts as finished
+    __threadfence();  // the sum is visible before this block counts as finished
     before = atomicAdd(finished, 1U);
-    __threadfence();  // what the others had stored is seen by now
+    __threadfence();  // the sums of the blocks that have finished are visible
   }
   __syncwarp();  // … by all lanes: a shuffle orders no memory
   before = __shfl_sync(kAllLanes, before, 0);
@@ -95,7 +95,7 @@ __global__ void warp_shuffle(const float* a, const float* b, float* partial, uns
   by_shuffles(sum_of_products(a, b, n), partial, finished);
 }
 
-/// The last n % 4 elements are the first thread's, and come first.
+/// The first thread also takes the last n % 4 elements, and begins with them.
 __global__ void vectorized(const float* a, const float* b, float* partial, unsigned* finished,
                            std::size_t n) {
   const std::size_t first = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;

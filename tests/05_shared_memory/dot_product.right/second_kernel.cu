@@ -14,7 +14,7 @@ namespace {
 constexpr unsigned kWarp = 32;
 constexpr unsigned kAllLanes = 0xFFFFFFFF;
 
-/// The products of this thread. The block has the elements from begin to end.
+/// The sum of this thread's products. The block has the elements from begin to end - 1.
 __device__ float products(const float* a, const float* b, std::size_t n) {
   const std::size_t share = (n + gridDim.x - 1) / gridDim.x, begin = blockIdx.x * share;
   const std::size_t end = min(n, begin + share);
@@ -27,7 +27,7 @@ __device__ float products(const float* a, const float* b, std::size_t n) {
   return even + odd;
 }
 
-/// Lane k adds up every 32nd element from k on, and thread 0 what the lanes have.
+/// Lane k adds up every 32nd element from k on, and thread 0 then adds up the sums of the lanes.
 __device__ void gather(float* cache, float value, float* to) {
   cache[threadIdx.x] = value;
   __syncthreads();

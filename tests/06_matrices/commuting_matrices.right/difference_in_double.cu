@@ -15,7 +15,7 @@ constexpr unsigned kTile = 16;  // a block is kTile x kTile threads, one for eac
 /// Whether the two products differ in an entry with these sums.
 __device__ bool differ(const sums& entry, float relative) {
   const bool same = fabsf(entry.ab - entry.ba) <= relative * entry.magnitude;
-  return !(same && isfinite(entry.magnitude));  // which is at least as large as ab and ba
+  return !(same && isfinite(entry.magnitude));  // the magnitude is at least as large as ab and ba
 }
 
 __global__ void __launch_bounds__(kTile* kTile)
@@ -46,7 +46,7 @@ __global__ void __launch_bounds__(kTile* kTile)
       mine.ab = static_cast<float>(exact_ab - exact_ba);
       mine.magnitude += fabsf(ab) + fabsf(ba);
     }
-    __syncthreads();  // all have read them: the next ones may come
+    __syncthreads();  // all threads have read them: the next tiles may be loaded
   }
 
   const bool inside = row < n && column < n;

@@ -15,7 +15,7 @@ constexpr unsigned kTile = 16;  // a block is kTile x kTile threads, one for eac
 /// Whether the two products differ in an entry with these sums.
 __device__ bool differ(const sums& entry, float relative) {
   const bool same = fabsf(entry.ab - entry.ba) <= relative * entry.magnitude;
-  return !(same && isfinite(entry.magnitude));  // which is at least as large as ab and ba
+  return !(same && isfinite(entry.magnitude));  // the magnitude is at least as large as ab and ba
 }
 
 __global__ void __launch_bounds__(kTile* kTile)

@@ -1,8 +1,9 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Differs from the solution: a block takes whole rows, from the last one up, and its threads share
-// the columns of a row, whichever way the block is shaped. Memory is allocated and freed by hand.
+// Differs from the solution: a block takes whole rows, starting with the last one, and its threads
+// share the columns of a row, whatever the shape of the block. Memory is allocated and freed by
+// hand.
 
 #include <cuda_runtime.h>
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Differs from the solution: on the device each row begins at a multiple of the pitch, and a thread
-// walks down its columns, where an element is the one above plus a constant.
+// walks down its columns, where each element is the one above it plus a constant.
 
 #include <cuda_runtime.h>
 

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Differs from the solution: an ordinary copy to the address that the device has for the constant.
+// Differs from the solution: an ordinary copy to the constant's address on the device.
 
 #include <cuda_runtime.h>
 
@@ -40,7 +40,7 @@ void launch(const device_buffer<int>& a, const device_buffer<int>& b, int* sum) 
 void launch_each(const device_buffer<int>& a, const device_buffer<int>& b,
                  std::span<const int> addends, int* sums) {
   for (std::size_t k = 0; k < addends.size(); ++k) {
-    // This copy runs after the previous kernel and before the next one: they are in one queue.
+    // This copy runs after the previous kernel and before the next one: they are in one stream.
     set_addend(addends[k]);
     launch(a, b, sums + k * a.size());
   }

@@ -40,7 +40,7 @@ void launch_each(const device_buffer<int>& a, const device_buffer<int>& b,
                  std::span<const int> addends, int* sums) {
   const lab::stream s;
   for (std::size_t k = 0; k < addends.size(); ++k) {
-    // This copy runs after the previous kernel and before the next one: they are in one queue.
+    // This copy runs after the previous kernel and before the next one: they are in one stream.
     CUDA_CHECK(cudaMemcpyToSymbolAsync(constant_addend, &addends[k], sizeof(int), 0,
                                        cudaMemcpyHostToDevice, s));
     add_constant<<<static_cast<unsigned>((a.size() + 511) / 512), 512, 0, s>>>(

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Differs from the solution: fetch() has few blocks, in strides of the grid.
+// Differs from the solution: fetch() launches few blocks, with a grid-stride loop.
 
 #include "given.hpp"
 

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Differs from the solution: the copies of lane_copies lie one after the other, each a word longer
-// than its counters, so that equal bins of two lanes are in two banks; the last bytes are one
-// thread's. A kernel zeroes the counters, and grids are as large as the bytes need, up to a limit.
+// than its counters, so that equal bins of two lanes are in two banks; one thread counts the last
+// bytes. A kernel zeroes the counters, and grids are as large as the bytes need, up to a limit.
 
 #include <cuda_runtime.h>
 
@@ -34,7 +34,7 @@ __global__ void shared_atomics(const std::uint8_t* bytes, std::size_t n, counter
   __shared__ unsigned block_histogram[kBins];
   for (unsigned bin = threadIdx.x; bin < kBins; bin += blockDim.x) block_histogram[bin] = 0;
   __syncthreads();
-  // A block has a part of the bytes to itself, from its first one on.
+  // Each block has its own part of the bytes, which begins at `begin`.
   const std::size_t part = (n + gridDim.x - 1) / gridDim.x;
   const std::size_t begin = part * blockIdx.x;
   const std::size_t end = begin + part < n ? begin + part : n;

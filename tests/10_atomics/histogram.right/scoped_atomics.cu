@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// cuda::atomic_ref counts, within the scope that is enough; the last 16 bytes are loaded whole; a
-// block has one part of the bytes, except in lane_copies.
+// cuda::atomic_ref counts, with the narrowest scope that is enough; the last 16 bytes are loaded
+// whole; each block has one contiguous part of the bytes, except in lane_copies.
 
 #include <cuda_runtime.h>
 
@@ -41,7 +41,7 @@ __global__ void shared_atomics(const std::uint8_t* bytes, std::size_t n, counter
     if (of_block[bin] != 0) add<cuda::thread_scope_device>(count[bin], counter{of_block[bin]});
 }
 
-/// Requires memory of whole 16 bytes.
+/// Requires memory whose size is a multiple of 16 bytes.
 __global__ void lane_copies(const std::uint8_t* bytes, std::size_t n, counter* count) {
   __shared__ unsigned copies[kBins][kLanes];
   for (unsigned i = threadIdx.x; i < kBins * kLanes; i += blockDim.x) (&copies[0][0])[i] = 0;

@@ -16,7 +16,7 @@ using counter = unsigned long long;
 
 constexpr unsigned kLanes = 32;
 
-/// Calls add(byte, how many) once for each value that the lanes present have.
+/// Calls add(byte, how many) once for each value that the active lanes have.
 template <class Add>
 __device__ void for_each_value(unsigned byte, const Add& add) {
   const unsigned same = __match_any_sync(__activemask(), byte);
@@ -47,7 +47,8 @@ __global__ void shared_atomics(const std::uint8_t* bytes, std::size_t n, counter
     atomicAdd(&count[bin], counter{block_histogram[bin]});
 }
 
-/// Blocks of whole warps add up by shuffles; in others each thread has bins of its own.
+/// In blocks of whole warps the lanes add up a bin by shuffles; in others each thread adds up its
+/// own bins.
 __global__ void lane_copies(const std::uint8_t* bytes, std::size_t n, counter* count) {
   extern __shared__ unsigned copies[];  // [bin][lane]
   for (unsigned i = threadIdx.x; i < kBins * kLanes; i += blockDim.x) copies[i] = 0;
@@ -58,7 +59,7 @@ __global__ void lane_copies(const std::uint8_t* bytes, std::size_t n, counter* c
   const std::size_t threads = std::size_t{gridDim.x} * blockDim.x;
   const auto* const from = reinterpret_cast<const uint4*>(bytes);
   for (std::size_t i = thread; 16 * i < n; i += threads) {
-    if (16 * i + 16 > n) {  // the last load would be beyond the end
+    if (16 * i + 16 > n) {  // this load would go beyond the end
       for (std::size_t k = 16 * i; k < n; ++k) add(bytes[k]);
       continue;
     }

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The host waits for the second stream before the clock stops, a loop takes the streams from an
-// array, and breadth_first goes over a pair of chunks once for each kind of work.
+// array, and breadth_first iterates over a pair of chunks once for each kind of work.
 
 #include <cuda_runtime.h>
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // One array of pinned memory and one of the device, cut into parts; streams with
-// a priority; a thread has four elements; the kernel reads a and writes c in place of a.
+// a priority; a thread has four elements; the kernel overwrites a with c.
 
 #include <cuda_runtime.h>
 
@@ -22,7 +22,7 @@ struct device_free {
 
 constexpr unsigned kEach = 4, kThreads4 = kGroup / kEach;
 
-/// One block for a group. Every thread has read its part of a before c takes its place.
+/// One block for a group. All threads have read what they need of a before c replaces it.
 __global__ void average_in_place(int* a, const int* b, std::size_t count) {
   const std::size_t first = std::size_t{blockIdx.x} * kGroup;
   const auto size = static_cast<unsigned>(min(kGroup, count - first));

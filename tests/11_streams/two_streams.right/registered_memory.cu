@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The host's vectors are page-locked where they are (cudaHostRegister), a block stages its group in
-// shared memory, and a list says in which order a step queues its work.
+// shared memory, and a list gives the order in which a step queues its work.
 
 #include <cuda_runtime.h>
 

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Each host thread of zero_copy has a stream of its own, for which the default stream does not
-// wait; the caller adds all sums, after the threads have ended.
+// Each host thread of zero_copy has its own non-blocking stream, which the default stream does not
+// wait for; the caller adds up all sums after the threads have ended.
 
 #include <cuda_runtime.h>
 

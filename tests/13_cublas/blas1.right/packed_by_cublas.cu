@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// cublasSetVector and cublasGetVector pack the vectors: on the device all increments are 1, and y
-// is put back between what surrounds it on the host.
+// cublasSetVector and cublasGetVector pack the vectors: on the device all increments are 1, and the
+// elements of y are put back into the array on the host, whose other elements keep their values.
 
 #include <cublas_v2.h>
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Copies, calls and results are queued in a stream, and the host waits once, at the end; memory
-// comes from the pool of the device. Without elements nothing is called.
+// comes from the pool of the device. If there are no elements, nothing is called.
 
 #include <cublas_v2.h>
 
@@ -24,7 +24,7 @@ struct free_in_stream {
 };
 using pooled = std::unique_ptr<double, free_in_stream>;
 
-/// A stream, and a handle that works in it.
+/// A stream, and a handle that uses it.
 class session {
  public:
   session() { CUBLAS_CHECK(cublasSetStream(handle_, stream_)); }

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Vectors, alpha and results are in unified memory: nothing is copied by CUDA calls. All single
-// numbers are the device's, but for the result of host_result.
+// Vectors, alpha and results are in unified memory: no CUDA call copies anything. Scalars are read
+// and written on the device, except for the result of host_result.
 
 #include <cublas_v2.h>
 
@@ -19,7 +19,7 @@ struct free_unified {
   void operator()(double* memory) const noexcept { CUDA_CHECK_NOTHROW(cudaFree(memory)); }
 };
 
-/// An array that the host and the device reach.
+/// An array that the host and the device can access.
 class unified {
  public:
   explicit unified(std::span<const double> values) : size_(values.size()) {
@@ -31,7 +31,7 @@ class unified {
   explicit unified(double value) : unified(std::span(&value, 1)) {}
   operator double*() const { return memory_.get(); }
 
-  /// What is in it when the device is done.
+  /// Its contents, once the device has finished.
   std::vector<double> take() const {
     CUDA_CHECK(cudaDeviceSynchronize());
     return {memory_.get(), memory_.get() + size_};

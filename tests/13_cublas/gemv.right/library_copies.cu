@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// cuBLAS copies as well (cublasSetMatrix, cublasSetVector, cublasGetVector), and leaves out what is
+// cuBLAS also copies (cublasSetMatrix, cublasSetVector, cublasGetVector), without the padding
 // between the rows.
 
 #include <cublas_v2.h>
@@ -41,7 +41,7 @@ result multiply(step version, float alpha, row_major a, std::span<const float> x
     return out;
   }
   device_buffer<float> device_a(a.rows * a.cols), device_x(x.size()), device_y(y.size());
-  // Our rows are what cuBLAS calls columns.
+  // The rows here are columns to cuBLAS.
   CUBLAS_CHECK(
       cublasSetMatrix(cols, rows, sizeof(float), a.data.data(), pitch, device_a.data(), cols));
   CUBLAS_CHECK(

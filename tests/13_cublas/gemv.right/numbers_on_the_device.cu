@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// alpha, beta, A, x and y lie in one array of the device, and cuBLAS reads alpha and beta there.
-// x is stored backwards, with an increment of -1.
+// alpha, beta, A, x and y are in one array on the device, and cuBLAS reads alpha and beta there. x
+// is stored backwards, with an increment of -1.
 
 #include <cublas_v2.h>
 

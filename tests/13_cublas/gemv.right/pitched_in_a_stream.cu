@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The matrix is in memory of cudaMallocPitch; copies and cuBLAS work in a stream, from pinned
-// memory, and events measure.
+// The matrix is in memory from cudaMallocPitch; copies, from pinned memory, and cuBLAS use a
+// stream, and events measure the time.
 
 #include <cublas_v2.h>
 

@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What the device does is in a stream, its copies too. A thread of the kernel makes two elements
-// of C, in tiles of 16 x 32. A, B and C are parts of one allocation, and the host's product is a
-// plain loop.
+// All work of the device is in a stream, including copies. A thread of the kernel computes two
+// elements of C, in tiles of 16 x 32. A, B and C are parts of one allocation, and the host's
+// product is a plain loop.
 
 #include <cublasXt.h>
 #include <cublas_v2.h>
@@ -17,7 +17,7 @@ namespace {
 
 constexpr unsigned kWide = 2 * kTile;
 
-/// Blocks of kTile x kTile threads; a block makes kTile rows of kWide columns.
+/// Blocks of kTile x kTile threads; a block computes kTile rows of kWide columns.
 __global__ void two_columns(const float* a, const float* b, float* c, shape size) {
   __shared__ float slice_a[kTile][kTile];
   __shared__ float slice_b[kTile][kWide];
@@ -80,7 +80,7 @@ void lap_on_host(std::span<const float> a, std::span<const float> b, shape size,
   const host_timer clock;
   std::vector<float> c(size.m * size.n, 0.0F);
   if (handle == nullptr) {
-    // The plain loop, in the order in which B is read row by row.
+    // The plain loops, in an order that reads B row by row.
     for (std::size_t row = 0; row < size.m; ++row)
       for (std::size_t i = 0; i < size.k; ++i)
         for (std::size_t column = 0; column < size.n; ++column)

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Differs from the solution: the sum is multiplied by alpha where it is made.
+// Differs from the solution: the sum is multiplied by alpha as it is computed.
 
 #include <cublas_v2.h>
 #include <cuda_runtime.h>

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Differs from the solution: X is transposed by the library, before and after it is solved for.
+// Differs from the solution: the library transposes X, before and after the solve.
 
 #include <cublas_v2.h>
 #include <cuda_runtime.h>

@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A key and its value are one word of 64 bits, packed on the host. What is to fall is complemented
-// while a thread has it, so that a comparator is a minimum and a maximum. Tiles are in dynamic
-// shared memory.
+// A key and its value are one word of 64 bits, packed on the host. A word of a descending sequence
+// is complemented while it is in a register, so that every comparator is a minimum and a maximum.
+// Tiles are in dynamic shared memory.
 
 #include <cuda_runtime.h>
 
@@ -23,9 +23,9 @@ struct words {
   bool descending;
 };
 
-/// The stages below `bits` among those from low on, for the 2^kStages words at the places that
-/// differ in these bits alone. word(place) is a reference to a word; `begin` is where place 0 is in
-/// the memory.
+/// Those of the kStages stages from `low` on that are below `bits`, for the 2^kStages words whose
+/// positions differ only in these bits. word(position) is a reference to a word; `begin` is the
+/// index of position 0 in memory.
 template <unsigned kStages, class Word, class WordAt>
 __device__ void exchange(const words<Word>& all, std::size_t begin, unsigned level, unsigned bits,
                          unsigned low, std::size_t first, const WordAt& word) {
@@ -56,7 +56,8 @@ __device__ void exchange(const words<Word>& all, std::size_t begin, unsigned lev
     word(first + (std::size_t{i} << low)) = mine[i] ^ falling[i];
 }
 
-/// The levels first, …, last in a tile of 2^tile_bits words, and of these the stages below `most`.
+/// The levels first, …, last in a tile of 2^tile_bits words: of each level, the stages below
+/// `most`.
 template <unsigned kStages, class Word>
 __global__ void tiles(words<Word> all, unsigned tile_bits, unsigned first, unsigned last,
                       unsigned most) {

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// in_order hands the running total on: each part has a place for it, and a flag. A thread that does
-// not get the lock starts over; memory comes from the pool of the device.
+// in_order passes the running total from part to part: each part has an element for it, and a flag.
+// A thread that does not get the lock tries again; memory comes from the pool of the device.
 
 #include <cuda_runtime.h>
 
@@ -13,7 +13,7 @@
 namespace lab::dot_with_lock {
 namespace {
 
-/// What the block of part k has left for that of part k + 1.
+/// What the block of part k stores for the block of part k + 1.
 struct running {
   float sum;
   unsigned there;

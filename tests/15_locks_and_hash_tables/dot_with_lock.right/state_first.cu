@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// in_order: a block leaves its sum where its part has a place, and draws a ticket afterwards. Who
-// draws the last one finds all sums there, and adds them in the order of the parts. The lock is a
-// ticket, too.
+// in_order: a block stores its sum at the index of its part, and then draws a ticket. The block
+// that draws the last one finds all sums there, and adds them in the order of the parts. The lock
+// is a ticket lock, too.
 
 #include <cuda_runtime.h>
 
@@ -33,9 +33,9 @@ __global__ void in_order(const float* a, const float* b, std::size_t n, float* s
   const float sum = sum_of_part(a, b, n, blockIdx.x);
   if (threadIdx.x != 0) return;
   sums[blockIdx.x] = sum;
-  __threadfence();  // the sum is seen by whoever sees that this ticket has been drawn
+  __threadfence();  // a block that sees that this ticket has been drawn also sees the sum
   if (atomicAdd(&all->drawn, 1U) + 1 < gridDim.x) return;
-  __threadfence();  // and this block reads the sums after the tickets
+  __threadfence();  // and this block reads the sums after it has seen the tickets
   float total = 0;
   for (unsigned part = 0; part < gridDim.x; ++part) total += sums[part];
   all->total = total;

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A thread looks whether the lock is free before it tries to take it, and pauses twice as long
-// after each time that it fails. Free is 1, and taken is 0; a kernel makes the lock free at first.
+// A thread checks whether the lock is free before it tries to take it, and doubles its pause each
+// time it fails. Free is 1, and taken is 0; a kernel makes the lock free at first.
 
 #include <cuda_runtime.h>
 

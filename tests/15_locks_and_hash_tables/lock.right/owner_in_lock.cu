@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The lock has the number of the thread that holds it, and is a variable of the program in device
-// memory. Lanes wait for their turn in cooperative groups.
+// The lock contains the number of the thread that holds it, and is a __device__ variable. Lanes
+// wait for their turn in cooperative groups.
 
 #include <cooperative_groups.h>
 #include <cuda_runtime.h>
@@ -16,7 +16,7 @@ namespace {
 
 namespace cg = cooperative_groups;
 
-__device__ unsigned long long holder;  // 0: nobody
+__device__ unsigned long long holder;  // 0: no thread
 __device__ tally counted;
 
 __device__ unsigned long long name_of_thread() { return cg::this_grid().thread_rank() + 1; }

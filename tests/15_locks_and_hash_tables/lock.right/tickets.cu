@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Blocks draw tickets, and are let in by number; threads take the lock by an exchange. Nothing of
+// Blocks draw tickets, and are admitted by number; threads take the lock by atomicExch. Nothing of
 // the given host part is used.
 
 #include <cuda_runtime.h>

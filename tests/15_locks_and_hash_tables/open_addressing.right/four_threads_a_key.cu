@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Four threads work together on a key, one for each slot of a window: they vote who sees the key,
-// and who sees an empty slot. They take their four keys in turn.
+// Four threads work together on a key, one for each slot of a window: they vote on which of them
+// sees the key, and which sees an empty slot. They take their four keys in turn.
 
 #include <cooperative_groups.h>
 #include <cuda_runtime.h>
@@ -49,7 +49,7 @@ struct alignas(16) wide {
   __device__ void bury() { atomicExch(&value_here, kNothing<word>); }
 };
 
-/// Calls work(tile, key, i) for each key that a thread of the tile has, in all of its threads.
+/// All threads of a tile call work(tile, key, i), once for each key that a thread of the tile has.
 template <class Number, class Work>
 __device__ void for_each_key(const Number* keys, std::size_t n, const Work& work) {
   const auto tile = cg::tiled_partition<kWindow>(cg::this_thread_block());
@@ -57,7 +57,7 @@ __device__ void for_each_key(const Number* keys, std::size_t n, const Work& work
   for (std::size_t i = first; i < first + kWindow && i < n; ++i) work(tile, keys[i], i);
 }
 
-/// Calls visit(slot), with this thread's slot of each window, until it returns true.
+/// Calls visit(slot) with this thread's slot of each window, until visit returns true.
 template <class Tile, class Slot, class Number, class Visit>
 __device__ bool windows_of(const Tile& tile, Slot* table, unsigned windows, Number key,
                            const Visit& visit) {

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Double hashing from slot to slot, without windows, by a hash function of its own.
+// Double hashing from slot to slot, without windows, with another hash function.
 
 #include <cuda_runtime.h>
 
@@ -52,14 +52,14 @@ struct packed {
     const shared_word slot(both);
     word seen = slot.load(cuda::memory_order_relaxed);
     const word mine = pack(key, value);
-    // What is empty is a larger word than all others.
+    // An empty slot is a larger word than all others.
     while (seen == kNothing<word> || key_of(seen) == key) {
       if (seen <= mine) return true;
       if (slot.compare_exchange_weak(seen, mine, cuda::memory_order_relaxed)) return true;
     }
     return false;
   }
-  /// Whether the search is over.
+  /// Returns whether the search is over.
   __device__ bool bury(number key) {
     const word seen = load(both);
     if (key_of(seen) == key) shared_word(both).store(pack(key, kNothing<number>));

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // A thread has a whole window in registers before it looks at a slot, and begins with slot 0; the
-// windows are in quadratic order first, then one after the other. Emptied by a kernel.
+// windows are in quadratic order first, then one after the other. A kernel empties the table.
 
 #include <cuda_runtime.h>
 
@@ -81,7 +81,7 @@ struct alignas(16) wide {
   __device__ void bury() { atomicMax(&value_here, kNothing<word>); }
 };
 
-/// Calls look(slot, what was seen in it) until it returns true.
+/// Calls look(slot, the entry that was seen in it) until look returns true.
 template <class Slot, class Number, class Look>
 __device__ bool search(Slot* table, unsigned windows, Number key, const Look& look) {
   const unsigned most = windows + kJumps;
