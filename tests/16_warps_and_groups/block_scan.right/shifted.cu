@@ -15,9 +15,9 @@ namespace {
 namespace cg = cooperative_groups;
 
 // --- three ways to scan as many values as the block has threads -------------------------------
-// All threads of the block call these, each with a value of its own. `sums` is shared memory with
-// an element for each thread. A function may return before all threads have read what it left
-// there: whoever uses `sums` again waits first.
+// All threads of the block call these, each with its own value. `sums` is shared memory with an
+// element for each thread. A function may return before all threads have read its results there:
+// synchronize before you use `sums` again.
 
 struct scanned {
   unsigned sum;    ///< of the values of threads 0 to this one: inclusive
@@ -98,7 +98,7 @@ __device__ scanned scan_block(unsigned* sums, unsigned mine) {
     return by_warps(sums, mine);
 }
 
-// --- rows of any length: a tile after the other --------------------------------------------------
+// --- rows of any length: one tile after the other ------------------------------------------------
 
 template <step kStep>
 __global__ void scan_rows(const unsigned* values, unsigned* out, std::size_t length, kind mode) {

@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Differs from the solution: Hillis and Steele with two arrays and one barrier a level,
-// Blelloch by the thread of the right element, and every warp scans the sums of the warps for
-// itself.
+// Blelloch by the thread of the right element, and every warp adds up the sums of the warps itself.
 
 #include <cuda_runtime.h>
 
@@ -13,9 +12,9 @@ namespace lab::block_scan {
 namespace {
 
 // --- three ways to scan as many values as the block has threads -------------------------------
-// All threads of the block call these, each with a value of its own. `sums` is shared memory with
-// an element for each thread. A function may return before all threads have read what it left
-// there: whoever uses `sums` again waits first.
+// All threads of the block call these, each with its own value. `sums` is shared memory with an
+// element for each thread. A function may return before all threads have read its results there:
+// synchronize before you use `sums` again.
 
 struct scanned {
   unsigned sum;    ///< of the values of threads 0 to this one: inclusive
@@ -41,7 +40,7 @@ __device__ scanned by_hillis_steele(unsigned* sums, unsigned mine) {
 
 /// Requires a block whose size is a power of two.
 __device__ scanned by_blelloch(unsigned* sums, unsigned mine) {
-  // The thread of the right element of a pair works on it; the total goes to a variable of its own.
+  // The thread of the right element of a pair works on it; the total goes to a separate variable.
   __shared__ unsigned total;
   const unsigned i = threadIdx.x;
   sums[i] = mine;
@@ -76,7 +75,7 @@ __device__ unsigned scan_warp(unsigned mine) {
 
 /// Requires a block of whole warps.
 __device__ scanned by_warps(unsigned* sums, unsigned mine) {
-  // Every warp adds up the sums of the warps for itself: one barrier.
+  // Every warp adds up the sums of the warps itself: one barrier.
   const unsigned lane = threadIdx.x % kLanes, warp = threadIdx.x / kLanes;
   const unsigned in_warp = scan_warp(mine);
   if (lane == kLanes - 1) sums[warp] = in_warp;
@@ -97,7 +96,7 @@ __device__ scanned scan_block(unsigned* sums, unsigned mine) {
     return by_warps(sums, mine);
 }
 
-// --- rows of any length: a tile after the other --------------------------------------------------
+// --- rows of any length: one tile after the other ------------------------------------------------
 
 template <step kStep>
 __global__ void scan_rows(const unsigned* values, unsigned* out, std::size_t length, kind mode) {

@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Hillis and Steele with zeros in front of the values instead of a condition; down Blelloch's tree
-// by sums only (Brent and Kung), which gives the inclusive scan at once; warps by
-// cg::inclusive_scan. A row is scanned in its place.
+// Hillis and Steele with zeros in front of the values instead of a condition; only additions on the
+// way down Blelloch's tree (Brent and Kung), which gives the inclusive scan directly; warps by
+// cg::inclusive_scan. A row is scanned in place.
 
 #include <cooperative_groups.h>
 #include <cooperative_groups/scan.h>
@@ -95,7 +95,7 @@ result scan(step version, kind mode, std::span<const std::uint32_t> values, std:
   auto* kernel = scan_rows<step::hillis_steele>;
   if (version == step::blelloch) kernel = scan_rows<step::blelloch>;
   if (version == step::warps) kernel = scan_rows<step::warps>;
-  device_buffer<unsigned> memory(values);  // the results take the place of the values
+  device_buffer<unsigned> memory(values);  // the results replace the values
   done.kernel_ms = time_kernel(
       [&] { kernel<<<rows, threads>>>(memory.data(), memory.data(), row_length, mode); },
       [&] { memory.copy_from(values); });

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// One pass over the elements: a block of one warp keeps them in registers with its votes, waits for
+// One pass over the elements: a block of one warp keeps them and its votes in registers, waits for
 // the number of elements that were kept before, and passes it on. partition counts them beforehand.
 
 #include <cooperative_groups.h>
@@ -20,10 +20,10 @@ using shared_count = cuda::atomic_ref<count, cuda::thread_scope_device>;
 constexpr unsigned kRounds = 8;
 constexpr unsigned kOfBlock = kRounds * kLanes;
 
-/// All are 0 to begin with.
+/// All are 0 at first.
 struct progress {
   count kept;     ///< by all blocks
-  unsigned next;  ///< the number of the next block that begins
+  unsigned next;  ///< the number of the next block to start
 };
 
 __global__ void keep_in_any_order(const int* values, std::size_t n, int limit, int* out,
@@ -49,7 +49,8 @@ __global__ void count_all(const int* values, std::size_t n, int limit, count* ke
 }
 
 /// chain[b]: one more than the number of elements that blocks 0 to b - 1 keep; 0: not known yet.
-/// `kept` is the number of all that are kept if the others are to follow them, and else null.
+/// `kept` points to the number of all kept elements if the others are to follow them, and is null
+/// if not.
 __global__ void keep_in_order(const int* values, std::size_t n, int limit, int* out, progress* all,
                               count* chain, const count* kept) {
   unsigned block = 0;

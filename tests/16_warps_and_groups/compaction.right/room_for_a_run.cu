@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Differs from the solution: any_order votes twice, and makes room once for all that a warp
+// Differs from the solution: any_order votes twice, and reserves space once for all that a warp
 // keeps of its 1024 elements.
 
 #include <cuda_runtime.h>
@@ -18,8 +18,8 @@ __device__ unsigned kept_before(unsigned kept) {
   return __popc(kept & ((1U << threadIdx.x % kLanes) - 1));
 }
 
-/// A warp's share: kRun elements from number `begin` on, of which those up to `end` exist. Warps
-/// that are needed for nothing have none: then begin >= end.
+/// A warp's share: kRun elements from index `begin`; only those below `end` exist. Surplus warps
+/// have none: then begin >= end.
 struct share {
   std::size_t warp, begin, end;
 };
@@ -28,12 +28,12 @@ __device__ share share_of_warp(std::size_t n) {
   return {warp, warp * kRun, min(n, (warp + 1) * kRun)};
 }
 
-// --- any_order: a warp asks for as much room as it needs -----------------------------------------
+// --- any_order: a warp reserves as much of the output as it needs --------------------------------
 
 /// Writes the kept elements to `out`, and adds their number to *total, which begins at 0.
 __global__ void keep_in_any_order(const int* values, std::size_t n, int limit, int* out,
                                   count* total) {
-  // One atomic addition for all that the warp keeps: it votes twice.
+  // One atomic addition reserves space for all that the warp keeps, so it votes twice.
   const share mine = share_of_warp(n);
   const unsigned lane = threadIdx.x % kLanes;
   if (mine.begin >= mine.end) return;
@@ -68,7 +68,7 @@ __global__ void count_kept(const int* values, std::size_t n, int limit, count* c
 }
 
 /// Writes the kept elements to `out` in their order. first[w] is where those of warp w begin, and
-/// first[warps] how many there are in all. With kPartition the other elements follow them.
+/// first[warps] is their total number. With kPartition the other elements follow them.
 template <bool kPartition>
 __global__ void write_in_order(const int* values, std::size_t n, int limit, const count* first,
                                std::size_t warps, int* out) {
@@ -96,8 +96,8 @@ void launch(step version, const int* values, std::size_t n, int limit, count* co
   const std::size_t warps = warps_for(n);
   const unsigned blocks = blocks_for(warps);
   // Each step launches its kernels with `blocks` blocks of kThreads. Between count_kept and
-  // write_in_order comes scan_counts<<<1, kScanThreads>>>(counts, warps). If one of these two has
-  // failed (cudaGetLastError), the counts are anything: nothing may be written where they say.
+  // write_in_order comes scan_counts<<<1, kScanThreads>>>(counts, warps). If count_kept or
+  // scan_counts failed (cudaGetLastError), the counts are invalid: do not use them as indices.
   if (version == step::any_order) {
     keep_in_any_order<<<blocks, kThreads>>>(values, n, limit, out, counts + warps);
     return;

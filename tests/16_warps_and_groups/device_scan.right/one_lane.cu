@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Differs from the solution: one lane looks back, a tile at a time, and words are published by
-// atomicExch, tile numbers drawn by atomicAdd.
+// atomicExch, and tile numbers are drawn by atomicAdd.
 
 #include <cuda_runtime.h>
 
@@ -13,14 +13,14 @@ namespace {
 
 // --- three_launches ------------------------------------------------------------------------------
 
-/// totals[t]: the sum of tile t. Block t scans it, as if nothing came before.
+/// totals[t]: the sum of tile t. Block t scans tile t as if nothing came before it.
 __global__ void scan_tiles(job array, unsigned* totals) {
   const scanned_tile done = scan_tile(array, blockIdx.x);
   store_tile(array, blockIdx.x, done, 0);
   if (threadIdx.x == 0) totals[blockIdx.x] = done.total;
 }
 
-/// Replaces the totals by the sums of all totals before each of them. `totals` is a job whose
+/// Replaces each total with the sum of all totals before it. `totals` is a job whose
 /// values and results are the same memory. One block does it, however many there are.
 __global__ void scan_totals(job totals) {
   unsigned before = 0;
@@ -50,7 +50,7 @@ void three_launches(const job& array, unsigned tiles, unsigned threads, unsigned
 }
 
 // --- decoupled_look_back -------------------------------------------------------------------------
-// Requires that a block waits only for blocks that have already begun.
+// Requires that a block waits only for blocks that have already started.
 
 /// The sum of all tiles before this one. All lanes of one warp call it together.
 __device__ unsigned look_back(tile_word* words, unsigned tile) {
@@ -76,7 +76,7 @@ __device__ unsigned draw_tile(tile_word* next) {
   return drawn_tile;
 }
 
-/// Publishes what becomes known of the tile, whose sum is `total`. Returns to all threads of the
+/// Publishes what is known about the tile, whose sum is `total`. Returns to all threads of the
 /// block the sum of the tiles before it. `words` has one for each tile.
 __device__ unsigned publish_and_look_back(tile_word* words, unsigned tile, unsigned total) {
   __shared__ unsigned sum_before;
@@ -93,7 +93,7 @@ __device__ unsigned publish_and_look_back(tile_word* words, unsigned tile, unsig
   return sum_before;
 }
 
-/// `words` has one for each tile, and after them the number of the next tile. All are 0 at first.
+/// `words` has one for each tile, followed by the number of the next tile. All are 0 at first.
 __global__ void scan_in_one_pass(job array, tile_word* words) {
   const unsigned tile = draw_tile(&words[gridDim.x]);
   const scanned_tile mine = scan_tile(array, tile);
@@ -106,8 +106,8 @@ void decoupled_look_back(const job& array, unsigned tiles, unsigned threads, til
 }
 
 // --- vectorized ----------------------------------------------------------------------------------
-// Changes what a thread has of a tile: a row of 44 neighbours. Requires an array that begins at a
-// multiple of 16 bytes, as the memory of cudaMalloc does.
+// Changes which elements of a tile a thread has: a row of 44 neighbours. Requires an array that
+// begins at a multiple of 16 bytes, as memory from cudaMalloc does.
 
 /// Loads the warp's part of the array: this thread's row goes to `mine`. For the exchange, the warp
 /// has shared memory for its 32 rows.
@@ -122,8 +122,8 @@ __device__ void load_row(const part& of_warp, uint4* rows, uint4 (&mine)[kFours]
   for (unsigned f = 0; f < kFours; ++f) mine[f] = rows[lane * kFours + f];
 }
 
-/// Replaces the elements of this thread's row by their sums, of the kind that is asked for, as if
-/// nothing came before the row. Returns what does come before it in the tile, and the tile's sum.
+/// Replaces the elements of this thread's row with their prefix sums of kind `mode`, as if nothing
+/// came before the row. Returns the sum before it in the tile, and the tile's sum.
 __device__ of_tile scan_row(kind mode, uint4 (&mine)[kFours]) {
   unsigned of_row = 0;
 #pragma unroll
@@ -138,7 +138,7 @@ __device__ of_tile scan_row(kind mode, uint4 (&mine)[kFours]) {
   return {all.before + in_warp - of_row, all.total};
 }
 
-/// Stores what load_row() loads, with `before` added: all that comes before the row in the array.
+/// Stores the row of load_row(), with `before` added: the sum of everything before the row.
 __device__ void store_row(const part& of_warp, uint4* rows, const uint4 (&mine)[kFours],
                           unsigned before) {
   const unsigned lane = threadIdx.x % kLanes;
@@ -153,7 +153,7 @@ __device__ void store_row(const part& of_warp, uint4* rows, const uint4 (&mine)[
   }
 }
 
-/// As scan_in_one_pass. The launch says how much shared memory there is: a row for each thread.
+/// Like scan_in_one_pass. The launch sets the size of shared memory: a row for each thread.
 __global__ void __launch_bounds__(kMostThreads) scan_rows_in_one_pass(job array, tile_word* words) {
   extern __shared__ uint4 rows_of_block[];
   uint4* rows = &rows_of_block[threadIdx.x / kLanes * kLanes * kFours];

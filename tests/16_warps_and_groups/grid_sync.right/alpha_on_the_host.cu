@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Differs from the solution: the host fetches p·q, too, and divides; and after the last
-// iteration there is no next direction.
+// Differs from the solution: the host fetches p·q, too, and divides; and the last iteration
+// computes no next direction.
 
 #include <cuda_runtime.h>
 
@@ -12,7 +12,7 @@ namespace lab::grid_sync {
 namespace {
 
 // --- the parts of an iteration -------------------------------------------------------------------
-// All threads of the grid call these. Each does its own cells, and returns its part of a sum.
+// All threads of the grid call these. Each computes its own cells, and returns its part of a sum.
 
 /// x = 0, so r = b, and the first direction is p = r. Returns this thread's part of r·r.
 __device__ double begin(const vectors& v) {
@@ -57,7 +57,7 @@ __device__ void turn(const vectors& v, double beta) {
   for (std::size_t i = first_cell(); i < v.n; i += cells_apart()) v.p[i] = v.r[i] + beta * v.p[i];
 }
 
-// --- many_launches: where all blocks have to wait, a kernel ends ---------------------------------
+// --- many_launches: where all blocks must wait, a kernel ends ------------------------------------
 
 __global__ void begin_all(vectors v) { store_part(v.rr, begin(v)); }
 __global__ void multiply_all(vectors v) { store_part(v.pq, multiply(v)); }
@@ -103,7 +103,7 @@ outcome solve_by_launches(const vectors& v, unsigned blocks, double tolerance, s
   return {iterations, rr, enough};
 }
 
-// --- one_launch: a barrier of the grid in place of each launch -----------------------------------
+// --- one_launch: a grid barrier in place of each launch ------------------------------------------
 
 __global__ void solve_all(vectors v, double tolerance, std::size_t most, outcome* done) {
   const cg::grid_group grid = cg::this_grid();
@@ -123,7 +123,7 @@ __global__ void solve_all(vectors v, double tolerance, std::size_t most, outcome
     ++iterations;
     const double beta = next / rr;
     rr = next;
-    if (rr <= enough || iterations == most) break;  // all threads have the same numbers
+    if (rr <= enough || iterations == most) break;  // the same for all threads
     turn(v, beta);
     grid.sync();
   }

@@ -1,8 +1,9 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Differs from the solution: the cooperative launch is one by cudaLaunchKernelEx, with two
-// blocks for each multiprocessor at most, and a function says what is outside the grid.
+// Differs from the solution: the cooperative launch is made by cudaLaunchKernelEx, with at most two
+// blocks for each multiprocessor, and a function returns the value of a cell, also outside the
+// grid.
 
 #include <cuda_runtime.h>
 
@@ -12,7 +13,7 @@ namespace lab::grid_sync {
 namespace {
 
 // --- the parts of an iteration -------------------------------------------------------------------
-// All threads of the grid call these. Each does its own cells, and returns its part of a sum.
+// All threads of the grid call these. Each computes its own cells, and returns its part of a sum.
 
 /// x = 0, so r = b, and the first direction is p = r. Returns this thread's part of r·r.
 __device__ double begin(const vectors& v) {
@@ -57,7 +58,7 @@ __device__ void turn(const vectors& v, double beta) {
   for (std::size_t i = first_cell(); i < v.n; i += cells_apart()) v.p[i] = v.r[i] + beta * v.p[i];
 }
 
-// --- many_launches: where all blocks have to wait, a kernel ends ---------------------------------
+// --- many_launches: where all blocks must wait, a kernel ends ------------------------------------
 
 __global__ void begin_all(vectors v) { store_part(v.rr, begin(v)); }
 __global__ void multiply_all(vectors v) { store_part(v.pq, multiply(v)); }
@@ -105,7 +106,7 @@ outcome solve_by_launches(const vectors& v, unsigned blocks, double tolerance, s
   return {iterations, rr, enough};
 }
 
-// --- one_launch: a barrier of the grid in place of each launch -----------------------------------
+// --- one_launch: a grid barrier in place of each launch ------------------------------------------
 
 __global__ void solve_all(vectors v, double tolerance, std::size_t most, outcome* done) {
   const cg::grid_group grid = cg::this_grid();

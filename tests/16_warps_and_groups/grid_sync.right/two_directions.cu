@@ -1,8 +1,9 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A kernel turns the direction and multiplies it, from one copy of p to another, so an iteration is
-// two kernels and a sum, or two barriers. Tiles of 32 x 8 cells; warps add up by shuffles.
+// One kernel computes the next direction and multiplies it, from one copy of p to another, so an
+// iteration is two kernels and a sum, or two barriers. Tiles of 32 x 8 cells; warps add up by
+// shuffles.
 
 #include <cooperative_groups/reduce.h>
 #include <cuda_runtime.h>
@@ -18,7 +19,7 @@ struct state {
   double rr, last, pq, first;
 };
 
-/// All parts, in the same order in all blocks.
+/// The sum of all parts, added in the same order in all blocks.
 __device__ double all_of(const double* parts, unsigned count) {
   __shared__ double of_warp[kDown];
   double mine = 0;

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The next direction is made where it is multiplied, so an iteration has two passes over the cells,
-// with two vectors for p that take turns. A warp adds up the sums of the blocks.
+// The next direction is computed where it is multiplied, so an iteration has two passes over the
+// cells, with two vectors for p that take turns. A warp adds up the sums of the blocks.
 
 #include <cuda_runtime.h>
 
@@ -111,12 +111,12 @@ __global__ void solve_all(vectors v, double* other_p, double tolerance, std::siz
   std::size_t done = 0;
   while (rr > enough && done < most) {
     store_part(v.pq, turn_and_multiply(v, p, next, beta));
-    grid.sync();  // q and the parts are there, and r has been read
+    grid.sync();  // q and the parts are complete, and all threads have read r
     double* const spare = p;
     p = next;
     next = spare;
     store_part(v.rr, advance(v, p, rr / sum_of_parts(v.pq, gridDim.x)));
-    grid.sync();  // r is there, and p·q has been read
+    grid.sync();  // r is complete, and all threads have read the parts of p·q
     const double now = sum_of_parts(v.rr, gridDim.x);
     beta = now / rr;
     rr = now;

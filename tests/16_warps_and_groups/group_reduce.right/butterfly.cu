@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Differs from the solution: a butterfly gives the sum of a tile to all of its threads, and the
-// last one stores it; whoever is here with the same row is found by __match_any_sync, without
-// groups.
+// last one stores it; __match_any_sync, without groups, finds the active threads that have the same
+// row.
 
 #include <cuda_runtime.h>
 
@@ -21,7 +21,7 @@ __device__ std::size_t number_of(const Tile& tile) {
   return (std::size_t{blockIdx.x} * blockDim.x + threadIdx.x) / tile.num_threads();
 }
 
-/// The sum of what the threads of the tile call it with, at least in the thread of rank 0.
+/// The sum of the values that the threads of the tile pass, at least in the thread of rank 0.
 template <class Tile>
 __device__ unsigned sum_by_shuffles(const Tile& tile, unsigned mine) {
   // A butterfly, neighbours first: every thread of the tile gets the sum.
@@ -55,7 +55,7 @@ __global__ void one_sum_a_tile(matrix m) {
 
 /// sums[row] += value. Any threads may call it, at any time, for any rows.
 __device__ void add_together(unsigned* sums, std::size_t row, unsigned value) {
-  // Without groups: the lanes that are here, and of these the ones with the same row.
+  // Without groups: the active lanes, and those of them that have the same row.
   const unsigned same = __match_any_sync(__activemask(), static_cast<unsigned long long>(row));
   const unsigned sum = __reduce_add_sync(same, value);
   if (threadIdx.x % 32 == static_cast<unsigned>(__ffs(static_cast<int>(same)) - 1))

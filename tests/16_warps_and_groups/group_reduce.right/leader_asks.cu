@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Differs from the solution: one thread of those with the same row asks the others for their
-// values, one after the other, and the loop over a row is the same for all threads of a tile.
+// Differs from the solution: among threads with the same row, one reads the values of the others,
+// one after the other, and the loop over a row is the same for all threads of a tile.
 
 #include <cuda_runtime.h>
 
@@ -20,7 +20,7 @@ __device__ std::size_t number_of(const Tile& tile) {
   return std::size_t{blockIdx.x} * tile.meta_group_size() + tile.meta_group_rank();
 }
 
-/// The sum of what the threads of the tile call it with, at least in the thread of rank 0.
+/// The sum of the values that the threads of the tile pass, at least in the thread of rank 0.
 template <class Tile>
 __device__ unsigned sum_by_shuffles(const Tile& tile, unsigned mine) {
   for (unsigned d = tile.num_threads() / 2; d > 0; d /= 2) mine += tile.shfl_down(mine, d);
@@ -53,7 +53,7 @@ __global__ void one_sum_a_tile(matrix m) {
 
 /// sums[row] += value. Any threads may call it, at any time, for any rows.
 __device__ void add_together(unsigned* sums, std::size_t row, unsigned value) {
-  // The leader adds up what the others have, one after the other.
+  // The leader adds up the values of the others, one after the other.
   const auto here = cg::coalesced_threads();
   const auto same = cg::labeled_partition(here, static_cast<unsigned long long>(row));
   unsigned sum = 0;

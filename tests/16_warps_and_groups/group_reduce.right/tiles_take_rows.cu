@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Differs from the solution: no more blocks than the device runs at once, whose tiles take row
-// after row; a scan whose last thread has the sum; and a tile divides itself into those that have
-// an element to add and those that have none.
+// Differs from the solution: no more blocks than the device runs at once, whose tiles take one row
+// after the other; a scan, after which the last thread has the sum; and a tile divides itself into
+// the threads that have an element to add and those that have none.
 
 #include <cuda_runtime.h>
 
@@ -59,7 +59,7 @@ __global__ void those_that_count(matrix m) {
   });
 }
 
-/// How many blocks of this kernel the device runs at once, but not more than that.
+/// How many blocks of this kernel the device runs at once, but not more than `blocks`.
 unsigned at_once(void (*kernel)(matrix), unsigned blocks) {
   int each = 0;
   CUDA_CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, kernel, kThreads, 0));

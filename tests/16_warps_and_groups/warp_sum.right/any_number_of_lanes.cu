@@ -1,8 +1,9 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The tree halves any number of lanes, rounded up; before the butterfly, lanes beyond the largest
-// power of two add what they have to others; a thread adds up neighbouring values.
+// The tree halves any number of lanes, and rounds up; before the butterfly, the values of the lanes
+// beyond the largest power of two are added to those of others; a thread adds up neighbouring
+// values.
 
 #include <cuda_runtime.h>
 

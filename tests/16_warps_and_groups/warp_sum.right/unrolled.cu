@@ -24,8 +24,8 @@ __device__ unsigned lanes_of_warp() {
 }
 
 // --- the sum of a warp, in three ways ------------------------------------------------------------
-// Each returns, in every lane, the sum of what the lanes of the warp call it with. All lanes of the
-// warp call it together, with the mask of lanes_of_warp().
+// Each returns, in every lane, the sum of the values that the lanes of the warp pass. All lanes of
+// the warp call it together, with the mask of lanes_of_warp().
 
 __device__ unsigned sum_by_shuffle_down(unsigned lanes, unsigned mine) {
   const unsigned lane = threadIdx.x % kLanes, there = __popc(lanes);
@@ -53,8 +53,8 @@ __device__ unsigned sum_by_butterfly(unsigned lanes, unsigned mine) {
 }
 
 // GPUs have the instruction since compute capability 8.0. This function is compiled once for each
-// kind of GPU that the program is built for, and __CUDA_ARCH__ says for which: 800 means 8.0. The
-// CPU device says 900, so there the instruction is what runs.
+// kind of GPU that the program is built for, and __CUDA_ARCH__ says for which: 800 means 8.0. For
+// the CPU device it is 900, so the instruction is used there.
 __device__ unsigned sum_by_instruction(unsigned lanes, unsigned mine) {
 #if __CUDA_ARCH__ >= 800
   return __reduce_add_sync(lanes, mine);
@@ -75,7 +75,7 @@ __device__ unsigned sum_of_warp(unsigned lanes, unsigned mine) {
 
 // --- two kernels ---------------------------------------------------------------------------------
 
-/// One value per thread. sums[i]: what thread i has after its warp's sum.
+/// One value per thread. sums[i]: the sum of thread i's warp, as thread i has it.
 template <step kStep>
 __global__ void each_lane(const unsigned* values, std::size_t n, unsigned* sums) {
   const std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;

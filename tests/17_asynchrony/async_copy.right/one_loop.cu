@@ -26,7 +26,7 @@ __global__ void __launch_bounds__(kThreads) waiting(factors in, float* c) {
 
 using pipeline = cuda::pipeline<cuda::thread_scope_thread>;  // a thread waits for its own copies
 
-/// Starts to bring in a piece.
+/// Starts to copy a piece.
 template <bool kAligned>
 __device__ void start_copy(pipeline& pipe, piece p) {
   if constexpr (kAligned) {
@@ -44,7 +44,7 @@ __device__ void start_copy(pipeline& pipe, piece p) {
   }
 }
 
-/// Starts to bring in this thread's pieces of a slice, as a batch of their own.
+/// Starts to copy this thread's pieces of a slice, as a separate batch.
 template <bool kAligned>
 __device__ void start_tiles(pipeline& pipe, const factors& in, std::size_t first, tiles& to) {
   pipe.producer_acquire();
@@ -88,7 +88,7 @@ __global__ void __launch_bounds__(kThreads) two_stages(factors in, float* c) {
 
 template <bool kAligned>
 __global__ void __launch_bounds__(kThreads) many_stages(factors in, float* c, unsigned stages) {
-  extern __shared__ float4 bytes[];  // as many stages as `stages` says
+  extern __shared__ float4 bytes[];  // of `stages` stages
   tiles* const stage = reinterpret_cast<tiles*>(bytes);
   float sum[kRows] = {};
   pipeline pipe = cuda::make_pipeline();

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The primitives of <cuda_pipeline.h>; an empty batch where nothing is left to copy.
+// The primitives of <cuda_pipeline.h>; an empty batch when nothing is left to copy.
 
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
@@ -25,7 +25,7 @@ __global__ void __launch_bounds__(kThreads) waiting(factors in, float* c) {
   store(sum, c, in.size);
 }
 
-/// Starts to bring in a piece.
+/// Starts to copy a piece.
 template <bool kAligned>
 __device__ void start_copy(piece p) {
   if constexpr (kAligned) {
@@ -42,7 +42,7 @@ __device__ void start_copy(piece p) {
   }
 }
 
-/// Starts to bring in this thread's pieces of a slice, as a batch of their own.
+/// Starts to copy this thread's pieces of a slice, as a separate batch.
 template <bool kAligned>
 __device__ void start_tiles(const factors& in, std::size_t first, tiles& to) {
   start_copy<kAligned>(piece_of_a(in, first, to));
@@ -81,13 +81,13 @@ __global__ void __launch_bounds__(kThreads) two_stages(factors in, float* c) {
 
 template <bool kAligned>
 __global__ void __launch_bounds__(kThreads) many_stages(factors in, float* c, unsigned stages) {
-  extern __shared__ tiles stage[];  // as many as `stages` says
+  extern __shared__ tiles stage[];  // `stages` of them
   float sum[kRows] = {};
   std::size_t next = 0;
   unsigned to_fill = 0, now = 0;
   const auto start_next = [&] {
     if (next >= in.size.k) {
-      __pipeline_commit();  // an empty batch, so that the waits can count
+      __pipeline_commit();  // maybe an empty batch: the waits count batches
       return;
     }
     start_tiles<kAligned>(in, next, stage[to_fill]);

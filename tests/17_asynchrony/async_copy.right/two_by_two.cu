@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A thread makes 2 x 2 elements of C; barriers by cooperative groups.
+// A thread computes 2 x 2 elements of C; barriers are those of cooperative groups.
 
 #include <cooperative_groups.h>
 #include <cuda_runtime.h>
@@ -50,7 +50,7 @@ __global__ void __launch_bounds__(kThreads) waiting(factors in, float* c) {
 
 using pipeline = cuda::pipeline<cuda::thread_scope_thread>;  // a thread waits for its own copies
 
-/// Starts to bring in a piece.
+/// Starts to copy a piece.
 template <bool kAligned>
 __device__ void start_copy(pipeline& pipe, piece p) {
   if constexpr (kAligned) {
@@ -68,7 +68,7 @@ __device__ void start_copy(pipeline& pipe, piece p) {
   }
 }
 
-/// Starts to bring in this thread's pieces of a slice, as a batch of their own.
+/// Starts to copy this thread's pieces of a slice, as a separate batch.
 template <bool kAligned>
 __device__ void start_tiles(pipeline& pipe, const factors& in, std::size_t first, tiles& to) {
   pipe.producer_acquire();
@@ -112,7 +112,7 @@ __global__ void __launch_bounds__(kThreads) two_stages(factors in, float* c) {
 
 template <bool kAligned>
 __global__ void __launch_bounds__(kThreads) many_stages(factors in, float* c, unsigned stages) {
-  extern __shared__ tiles stage[];  // so many as `stages` says
+  extern __shared__ tiles stage[];  // `stages` of them
   sums sum;
   pipeline pipe = cuda::make_pipeline();
   std::size_t next = 0;

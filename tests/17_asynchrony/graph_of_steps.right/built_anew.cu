@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// built: a new graph for each phase, which the executable graph takes over as a whole.
+// built: a new graph for each phase, with which the executable graph is updated as a whole.
 
 #include <cuda_runtime.h>
 

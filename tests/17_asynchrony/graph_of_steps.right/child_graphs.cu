@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A batch is a chain of child graphs, each of which has two time steps: what is captured, or built,
-// is two kernels, however long a batch is.
+// A batch is a chain of child graphs of two time steps each: only two kernels are captured, or
+// built, however long a batch is.
 
 #include <cuda_runtime.h>
 
@@ -26,7 +26,7 @@ graph_owner empty_graph() {
   return graph_owner(made);
 }
 
-/// Two time steps, there and back.
+/// Two time steps: from b.input to b.output, and back.
 graph_owner captured_pair(cudaStream_t stream, const plate& p, float strength, buffers b) {
   cudaGraph_t made = nullptr;
   CUDA_CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed));
@@ -69,7 +69,7 @@ graph_owner chain_of(const graph_owner& pair, int batch) {
   return chain;
 }
 
-/// Has exec do what is in the graph.
+/// Makes `exec` do what the graph describes.
 void renew(exec_owner& exec, const graph_owner& graph) {
   if (exec) {
     cudaGraphExecUpdateResultInfo difference{};

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A thread has four cells of a column. What is left of a phase comes first; work is captured in a
-// stream of its own; built adds the nodes of a new graph for each phase, for cudaGraphExecUpdate.
+// A thread has four cells of a column. The remainder of a phase comes first; work is captured in a
+// separate stream; built adds the nodes of a new graph for each phase, for cudaGraphExecUpdate.
 
 #include <cuda_runtime.h>
 

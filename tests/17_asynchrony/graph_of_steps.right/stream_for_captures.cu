@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Captures go into a stream of their own; a phase without a whole batch has no graph.
+// Captures use a separate stream; a phase without a whole batch has no graph.
 
 #include <cuda_runtime.h>
 
@@ -26,7 +26,7 @@ using stream_owner = std::unique_ptr<std::remove_pointer_t<cudaStream_t>, end_st
 
 /// A graph of `steps` time steps, none of which runs yet. An even number: b stays as it is.
 graph_owner capture(cudaStream_t stream, const plate& p, float strength, int steps, buffers b) {
-  cudaStream_t own = nullptr;  // nothing is put into it but the capture
+  cudaStream_t own = nullptr;  // used only for captures
   CUDA_CHECK(cudaStreamCreateWithFlags(&own, cudaStreamNonBlocking));
   const stream_owner end_of_own(own);
   stream = own;

@@ -18,7 +18,7 @@ void run_malloc_each(cudaStream_t stream, const job& j) {
   CUDA_CHECK(cudaStreamSynchronize(stream));
 }
 
-/// Until its end, `pool` is the device's current pool.
+/// While it lives, `pool` is the device's current pool.
 class current {
  public:
   explicit current(cudaMemPool_t pool) : before_(current_pool()) {

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// two_streams: jobs come in pairs, and nothing is left of a pair when the next one begins. The pool
-// reuses what events order, and nothing else. The host waits for the whole device.
+// two_streams: jobs run in pairs, and all memory of a pair is freed before the next one begins. The
+// pool reuses only memory whose reuse is ordered by events. The host waits for the whole device.
 
 #include <cuda_runtime.h>
 

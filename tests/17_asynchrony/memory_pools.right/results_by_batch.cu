@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The values of a batch come back when it has finished, by a copy that the host waits for: that is
-// its wait for the batch. The host's part is our own.
+// The values of a batch come back when it has finished, by a copy that the host waits for: with
+// that copy it waits for the batch. The given host part is not used.
 
 #include <cuda_runtime.h>
 
@@ -123,7 +123,7 @@ result smooth(step version, std::span<const std::uint32_t> values,
   }
   out.total_ms = static_cast<float>(timer.milliseconds());
   if (version == step::malloc_each) return out;
-  CUDA_CHECK(cudaDeviceSynchronize());  // a copy is none of the waits at which a pool gives back
+  CUDA_CHECK(cudaDeviceSynchronize());  // the copies do not make a pool release memory
   out.kept = reserved_bytes(pool);
   if (!own) return out;
   CUDA_CHECK(cudaMemPoolTrimTo(pool, 0));

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// two_stages: a ninth warp only copies; the other eight only calculate, and release each stage
+// two_stages: a ninth warp only copies; the other eight only compute, and release each stage
 // through a second barrier. No thread waits for the whole block. row_copies: the first thread of
 // each warp copies its rows.
 
@@ -50,7 +50,7 @@ __global__ void __launch_bounds__(kThreads) row_copies(job j) {
   store_tile(box, j, p);
 }
 
-/// Says how the matrix lies in memory, and which box of it a copy takes.
+/// Describes the layout of the matrix in memory, and the box that a copy transfers.
 CUtensorMap map_of(const job& j) {
   CUtensorMap map = {};
   const cuuint64_t lengths[] = {static_cast<cuuint64_t>(j.width),

@@ -48,7 +48,7 @@ __global__ void __launch_bounds__(kThreads) row_copies(job j) {
   store_tile(box, j, p);
 }
 
-/// Says how the matrix lies in memory, and which box of it a copy takes.
+/// Describes the layout of the matrix in memory, and the box that a copy transfers.
 CUtensorMap map_of(const job& j) {
   CUtensorMap map = {};
   const cuuint64_t lengths[] = {static_cast<cuuint64_t>(j.width),
@@ -85,7 +85,7 @@ __global__ void __launch_bounds__(kThreads)
   __shared__ tile stages[2];
   __shared__ block_barrier full[2];  // of each stage
   make_barriers(full, 2, kThreads);
-  // A block has tiles that follow each other; all threads arrive, and wait with tokens.
+  // A block has consecutive tiles; all threads arrive, and wait with tokens.
   const unsigned first = static_cast<unsigned>(std::uint64_t{j.tiles} * blockIdx.x / gridDim.x),
                  end = static_cast<unsigned>(std::uint64_t{j.tiles} * (blockIdx.x + 1) / gridDim.x);
   const auto start = [&](unsigned number) {

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// two_stages: a block draws the number of its next tile from a counter of all blocks. row_copies:
-// one warp starts the copies, after the zeros have been stored.
+// two_stages: a block draws the number of its next tile from a counter that all blocks share.
+// row_copies: one warp starts the copies, after the zeros have been stored.
 
 #include <cuda_runtime.h>
 
@@ -13,7 +13,7 @@ namespace {
 
 constexpr unsigned kWarp = 32;
 
-/// This warp's rows of the box, each in pieces as wide as a warp.
+/// A warp loads its rows of the box, 32 elements at a time.
 __global__ void __launch_bounds__(kThreads) loads(job j) {
   __shared__ tile box;
   const coordinates p = box_of(j, blockIdx.x);
@@ -52,7 +52,7 @@ __global__ void __launch_bounds__(kThreads) row_copies(job j) {
     static_cast<void>(cuda::device::barrier_arrive_tx(full, 1, all));
   }
   full.wait_parity(false);
-  // What came from the padding.
+  // Clears what was copied from the padding.
   for (int x = j.width + static_cast<int>(threadIdx.x); x < end; x += kWarp)
     for (unsigned row = threadIdx.y; row < kBox; row += blockDim.y) box.at[row][x - p.x] = 0;
   __syncthreads();
@@ -72,7 +72,7 @@ CUtensorMap map_of(const job& j) {
   return map;
 }
 
-/// One thread calls this: the box of a tile goes to a stage.
+/// One thread calls this, to copy the box of a tile to a stage.
 __device__ void start(const CUtensorMap& map, coordinates p, tile& stage, block_barrier& full) {
   cde::cp_async_bulk_tensor_2d_global_to_shared(&stage, &map, p.x, p.y, full);
   static_cast<void>(cuda::device::barrier_arrive_tx(full, 1, sizeof(tile)));
@@ -89,8 +89,9 @@ __global__ void __launch_bounds__(kThreads)
   store_tile(box, j, p);
 }
 
-/// A launch draws as many numbers as there are tiles: one for each but the blocks' first ones, and
-/// one by each block that is too large. So atomicInc() ends at 0, where the next launch begins.
+/// A launch draws as many numbers as there are tiles: one for each tile but the blocks' first ones,
+/// and, by each block, one that is too large. So atomicInc() ends at 0, where the next launch
+/// begins.
 __device__ unsigned drawn;
 
 __global__ void __launch_bounds__(kThreads)

@@ -1,17 +1,17 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Neighbours for a thread of cuda_cores, stages in wmma, too, other tiles and pads, and numbers
-// read ahead that are copied from one variable to the other.
+// Neighbouring elements for a thread of cuda_cores, stages in wmma, too, other tiles and padding,
+// and values read ahead that are copied from one variable to the other.
 
 #include <cuda_runtime.h>
 
 #include "given.hpp"
 
 namespace lab::fp64_product {
-// --- cuda_cores: a multiply-add per thread and product -------------------------------------------
+// --- cuda_cores: each thread does one multiply-add per product -----------------------------------
 
-/// A thread makes neighbours: kRows x kColumns of them.
+/// A thread computes neighbouring elements: kRows x kColumns of them.
 template <class T>
 struct neighbour_sums {
   using tiles = T;

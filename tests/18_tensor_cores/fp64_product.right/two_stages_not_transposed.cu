@@ -1,14 +1,14 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Two stages with two barriers, and operations of 16 x 8 x 8 that make C, not C transposed.
+// Two stages with two barriers, and operations of 16 x 8 x 8 that compute C, not C transposed.
 
 #include <cuda_runtime.h>
 
 #include "given.hpp"
 
 namespace lab::fp64_product {
-// --- cuda_cores: a multiply-add per thread and product -------------------------------------------
+// --- cuda_cores: each thread does one multiply-add per product -----------------------------------
 
 template <class T>
 __device__ void core_sums<T>::add(const slice<T>& from) {
@@ -75,7 +75,7 @@ template <class Sums, bool kAligned>
 void launch_staged(const factors& in, double* c) {
   using T = typename Sums::tiles;
   constexpr unsigned kBytes = 2 * sizeof(slice<T>);
-  CUDA_CHECK(cudaFuncSetAttribute(staged<Sums, kAligned>,  // more than 48 KiB must be asked for
+  CUDA_CHECK(cudaFuncSetAttribute(staged<Sums, kAligned>,  // more than 48 KiB must be requested
                                   cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes));
   staged<Sums, kAligned><<<blocks_for<T>(in.size), T::kThreads, kBytes>>>(in, c);
 }
@@ -84,7 +84,7 @@ void launch_staged(const factors& in, double* c) {
 
 // --- large_mma: a warp multiplies 16 x 8 by 8 x 8 elements ---------------------------------------
 
-/// The operation as PTX has it: its A is our A, its C our C, 16 rows and 8 columns of it.
+/// The operation as PTX defines it: its A is this A, and its C is 16 rows and 8 columns of this C.
 template <class T>
 struct rows_of_mma {
   using tiles = T;
@@ -113,7 +113,7 @@ struct rows_of_mma {
   __device__ void add(const slice<T>& from) {
     for (unsigned i = 0; i < T::BK; i += 8) multiply(at(from, i));
   }
-  /// The next numbers are read while these are multiplied, within a slice.
+  /// Within a slice, the next values are read while the current ones are multiplied.
   __device__ void add_ahead(const slice<T>& from) {
     numbers now = at(from, 0);
     for (unsigned i = 8; i < T::BK; i += 8) {

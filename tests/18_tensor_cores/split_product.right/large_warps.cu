@@ -29,7 +29,7 @@ struct product {
   unsigned a, b;
 };
 
-/// Which pieces make product i. A step takes the last 1, 3 or 6 of these products.
+/// The pieces of product i. A step uses the last 1, 3 or 6 of these products.
 constexpr unsigned kMostProducts = 6;
 __device__ constexpr product product_number(unsigned i) {
   constexpr product kProducts[kMostProducts] = {{2, 0}, {1, 1}, {0, 2}, {1, 0}, {0, 1}, {0, 0}};

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The kernel splits the floats itself, on their way to shared memory, and adds with a compensation.
+// The kernel splits the floats itself, on their way to shared memory, and adds with compensated
+// (Kahan) summation.
 
 #include <cuda_runtime.h>
 
@@ -18,7 +19,7 @@ __device__ pieces split(float x) {
 
 namespace {
 
-constexpr unsigned kEdge = 64, kPad = 8, kWarps = 4;  // a warp makes 32 x 32 elements of 64 x 64
+constexpr unsigned kEdge = 64, kPad = 8, kWarps = 4;  // a warp computes 32 x 32 elements of 64 x 64
 
 template <unsigned kPieces>
 __global__ void __launch_bounds__(kWarps* kWarp)

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Rounds by hand, copies by __pipeline_memcpy_async in three stages, and has a block for each tile.
+// Rounds by hand, copies with __pipeline_memcpy_async in three stages, and launches a block for
+// each tile.
 
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
@@ -12,16 +13,16 @@
 namespace lab::tf32_product {
 namespace {
 
-// --- wmma: as 18.1, with another format ----------------------------------------------------------
+// --- wmma: as in 18.1, with a different format ---------------------------------------------------
 
-/// To the nearest number with 13 bits less; where two are equally near, to the larger one in size.
-/// A NaN has as many bits as it likes, and adding to it may give 0.
+/// To the nearest number with 13 bits less; of two that are equally near, the one of larger
+/// magnitude. A NaN may have any bits, and adding 0x1000 to them may give 0.
 __device__ float rounded(float x) {
   if (isnan(x)) return __int_as_float(0x7fffffff);
   return __uint_as_float((__float_as_uint(x) + 0x1000U) & ~0x1fffU);
 }
 
-/// Brings a four into shared memory through registers, rounded to TF32.
+/// Copies a `four` into shared memory through registers, rounded to TF32.
 __device__ void load_rounded(four f) {
   float4 x = make_float4(0, 0, 0, 0);
   if (f.from != nullptr) {
@@ -78,12 +79,12 @@ __global__ void __launch_bounds__(T::kThreads) through_registers(factors in, flo
   store<T>(sums, c, size, patches);
 }
 
-// --- staged: copies that are under way meanwhile -------------------------------------------------
+// --- staged: copies overlap with products --------------------------------------------------------
 
-/// Starts to bring in this thread's fours of a slice, as a batch of their own.
+/// Starts to copy this thread's fours of a slice, as a separate batch.
 template <class T>
 __device__ void start_slice(const factors& in, std::size_t first, slice<T>& to) {
-  for_fours(in, first, to, [&](four f) {  // of zeros, nothing is read
+  for_fours(in, first, to, [&](four f) {  // if it is zeros, nothing is read
     const bool there = f.from != nullptr;
     __pipeline_memcpy_async(f.to, there ? f.from : in.a.data, 16, there ? 0 : 16);
   });
@@ -112,16 +113,16 @@ __global__ void __launch_bounds__(T::kThreads) staged(factors in, float* c, shap
 
 // --- wgmma: one warpgroup copies, others multiply ------------------------------------------------
 
-#if LAB_WGMMA_CODE  // it compiles for no other GPU than one of compute capability 9.0
+#if LAB_WGMMA_CODE  // it compiles only for GPUs of compute capability 9.0
 
-/// What an instruction is told about a tile, 8 rows of which take 1024 bytes, with the swizzle of
+/// Describes a tile to an instruction; 8 rows of the tile take 1024 bytes, with the swizzle of
 /// 128 bytes. lab/wgmma.hpp has the bits.
 __device__ std::uint64_t descriptor(const float* tile) {
   const std::uint64_t address = wgmma::shared_address(tile) / 16;
   return (address & 0x3fffU) | std::uint64_t{1024 / 16} << 32U | std::uint64_t{1} << 62U;
 }
 
-/// By one thread: has all tiles of this block brought in, each as soon as there is an empty stage.
+/// For one thread: starts the copies of all tiles of this block, each once a stage is empty.
 template <class T>
 __device__ void produce(ring<T>& stages, const CUtensorMap& map_a, const CUtensorMap& map_b,
                         shape size, unsigned slices) {
@@ -141,7 +142,7 @@ __device__ void produce(ring<T>& stages, const CUtensorMap& map_a, const CUtenso
   }
 }
 
-/// By a warpgroup: makes the 64 rows of each of the block's tiles that are `consumer`'s.
+/// For a warpgroup: computes the 64 rows of each of the block's tiles that belong to `consumer`.
 template <class T>
 __device__ void consume(ring<T>& stages, float* c, shape size, unsigned slices, unsigned consumer) {
   const tiles_of_c<T> tiles(size);

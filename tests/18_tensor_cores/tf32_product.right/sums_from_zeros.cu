@@ -12,9 +12,9 @@
 namespace lab::tf32_product {
 namespace {
 
-// --- wmma: as 18.1, with another format ----------------------------------------------------------
+// --- wmma: as in 18.1, with a different format ---------------------------------------------------
 
-/// Brings a four into shared memory through registers, rounded to TF32.
+/// Copies a `four` into shared memory through registers, rounded to TF32.
 __device__ void load_rounded(four f) {
   float4 x = make_float4(0, 0, 0, 0);
   if (f.from != nullptr) {
@@ -71,11 +71,11 @@ __global__ void __launch_bounds__(T::kThreads) through_registers(factors in, flo
   store<T>(sums, c, size, patches);
 }
 
-// --- staged: copies that are under way meanwhile -------------------------------------------------
+// --- staged: copies overlap with products --------------------------------------------------------
 
 using pipeline = cuda::pipeline<cuda::thread_scope_thread>;
 
-/// Starts to bring in this thread's fours of a slice, as a batch of their own.
+/// Starts to copy this thread's fours of a slice, as a separate batch.
 template <class T>
 __device__ void start_slice(pipeline& pipe, const factors& in, std::size_t first, slice<T>& to) {
   pipe.producer_acquire();
@@ -114,9 +114,9 @@ __global__ void __launch_bounds__(T::kThreads) staged(factors in, float* c, shap
 
 // --- wgmma: one warpgroup copies, others multiply ------------------------------------------------
 
-#if LAB_WGMMA_CODE  // it compiles for no other GPU than one of compute capability 9.0
+#if LAB_WGMMA_CODE  // it compiles only for GPUs of compute capability 9.0
 
-/// What an instruction is told about a tile, 8 rows of which take 1024 bytes, with the swizzle of
+/// Describes a tile to an instruction; 8 rows of the tile take 1024 bytes, with the swizzle of
 /// 128 bytes. lab/wgmma.hpp has the bits.
 __device__ std::uint64_t descriptor(const float* tile) {
   const std::uint64_t address = wgmma::shared_address(tile) / 16;
@@ -124,7 +124,7 @@ __device__ std::uint64_t descriptor(const float* tile) {
          std::uint64_t{1} << 62U;
 }
 
-/// By one thread: has all tiles of this block brought in, each as soon as there is an empty stage.
+/// For one thread: starts the copies of all tiles of this block, each once a stage is empty.
 template <class T>
 __device__ void produce(ring<T>& stages, const CUtensorMap& map_a, const CUtensorMap& map_b,
                         shape size, unsigned slices) {
@@ -144,7 +144,7 @@ __device__ void produce(ring<T>& stages, const CUtensorMap& map_a, const CUtenso
   }
 }
 
-/// By a warpgroup: makes the 64 rows of each of the block's tiles that are `consumer`'s.
+/// For a warpgroup: computes the 64 rows of each of the block's tiles that belong to `consumer`.
 template <class T>
 __device__ void consume(ring<T>& stages, float* c, shape size, unsigned slices, unsigned consumer) {
   const tiles_of_c<T> tiles(size);

@@ -57,7 +57,7 @@ __global__ void __launch_bounds__(T::kThreads) from_two_buffers(factors in, floa
   unsigned now = 0;
   if (in.size.k != 0) load_tiles<T, kAligned>(in, 0, tiles[0]);
   for (std::size_t first = 0; first < in.size.k; first += T::BK, now ^= 1U) {
-    __syncthreads();  // tiles[now] are complete, and nobody reads the others any more
+    __syncthreads();  // tiles[now] are complete, and no thread reads the others any more
     if (first + T::BK < in.size.k) load_tiles<T, kAligned>(in, first + T::BK, tiles[now ^ 1U]);
     const block_tiles<T>& from = tiles[now];
     for (unsigned i = 0; i < T::BK; i += kTile) {

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Warps that make one tile after the other, fragments of 8 x 32 x 16, tiles of 64 x 64 in both
+// Warps that compute one tile after the other, fragments of 8 x 32 x 16, tiles of 64 x 64 in both
 // steps.
 
 #include <cuda_runtime.h>
@@ -43,7 +43,7 @@ __global__ void __launch_bounds__(kWarpsOfBlock* kWarp) one_tile_a_warp(factors 
   }
 }
 
-/// A warp makes kRows x kColumns operations' elements: 8 x 32 each. A block 64 x 64 of C.
+/// A warp computes kRows x kColumns tiles of 8 x 32 elements, and a block 64 x 64 elements of C.
 template <unsigned kRows, unsigned kColumns, bool kAligned>
 __global__ void wide(factors in, float* c) {
   constexpr unsigned kEdge = 64, kDepth = 16, kPad = 8;
@@ -86,7 +86,7 @@ __global__ void wide(factors in, float* c) {
       c[(row + i / kEdge) * in.size.n + column + i % kEdge] = sums_of_block[i / kEdge][i % kEdge];
 }
 
-/// At most so many blocks, which take one tile after the other.
+/// The number of blocks: at most four for each multiprocessor. They take one tile after the other.
 unsigned persistent_blocks(std::size_t tiles) {
   return static_cast<unsigned>(
       std::min<std::size_t>(tiles, 4 * std::size_t{device_limit(cudaDevAttrMultiProcessorCount)}));
