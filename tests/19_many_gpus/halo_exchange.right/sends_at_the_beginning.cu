@@ -10,8 +10,8 @@
 namespace lab::halo_exchange {
 namespace {
 
-/// Puts into the queue of part k: its first and last `rows` own rows go to where its neighbours
-/// have their halo, and then `sent` is recorded.
+/// Puts into the queue of part k: copies of its first and last `rows` own rows to the halos of its
+/// neighbours, and then the record of `sent`.
 void send_borders(const team& t, std::size_t k, int rows) {
   const part& p = t.parts[k];
   const std::size_t bytes = p.cells_of(rows) * sizeof(float);
@@ -44,7 +44,7 @@ void overlapped(team& t, int steps) {
   const std::size_t count = t.parts.size();
   for (int s = 0; s < steps; ++s) {
     for (std::size_t k = 0; k < count; ++k)
-      send_borders(t, k, 1);  // in the first step: what is there
+      send_borders(t, k, 1);  // in the first step: the initial values
     if (s > 0)
       for (part& p : t.parts) {
         CUDA_CHECK(cudaStreamWaitEvent(p.inner, p.computed, 0));

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// wide_halo counts time steps, and has whole halos in the last round; parts in another order.
+// wide_halo loops over time steps, and exchanges whole halos in the last round, too; parts are
+// taken in another order.
 
 #include <cuda_runtime.h>
 
@@ -10,8 +11,8 @@
 namespace lab::halo_exchange {
 namespace {
 
-/// Puts into the queue of part k: its first and last `rows` own rows go to where its neighbours
-/// have their halo, and then `sent` is recorded.
+/// Puts into the queue of part k: copies of its first and last `rows` own rows to the halos of its
+/// neighbours, and then the record of `sent`.
 void send_borders(const team& t, std::size_t k, int rows) {
   const part& p = t.parts[k];
   const std::size_t bytes = p.cells_of(rows) * sizeof(float);

@@ -51,7 +51,7 @@ __global__ void find_cuts(const std::uint32_t* keys, const std::uint32_t* positi
                           const splitter* splitters, unsigned count, unsigned long long* cuts) {
   const unsigned k = blockIdx.x * blockDim.x + threadIdx.x;
   if (k < count) {
-    std::size_t low = 0, high = n;  // all before low come before the splitter, none from high on
+    std::size_t low = 0, high = n;  // keys [0, low) precede the splitter; keys [high, n) do not
     while (low < high) {
       const std::size_t middle = (low + high) / 2;
       if (is_before(keys[middle], positions[middle], splitters[k]))
@@ -192,7 +192,7 @@ result sort(step version, int devices, std::span<const std::uint32_t> keys) {
   const access_to_all_peers access(devices);
   part_list parts = make_parts(devices, keys);
   const host_timer timer;
-  if (devices == 1) {  // there is nobody to exchange with
+  if (devices == 1) {  // there is no other device to exchange with
     sort_pairs(parts.front());
     wait_for(parts);
     return results_of(parts, static_cast<float>(timer.milliseconds()));

@@ -34,7 +34,7 @@ __global__ void take_samples(const std::uint32_t* keys, const std::uint32_t* pos
   samples[2 * j + 1] = positions[i];
 }
 
-/// Of all samples, those that divide them into `parts` equal parts.
+/// The samples that divide all samples into `parts` equal parts.
 std::vector<splitter> choose(std::vector<splitter> samples, std::size_t parts) {
   std::ranges::sort(samples, {}, [](const splitter& s) { return std::tuple(s.key, s.position); });
   std::vector<splitter> chosen;
@@ -42,7 +42,7 @@ std::vector<splitter> choose(std::vector<splitter> samples, std::size_t parts) {
   return chosen;
 }
 
-// --- buckets, and where they go ------------------------------------------------------------------
+// --- buckets, and their destinations -------------------------------------------------------------
 
 /// cuts[k + 1] = how many of the n sorted pairs come before splitter k.
 __global__ void find_cuts(const std::uint32_t* keys, const std::uint32_t* positions, std::size_t n,
@@ -95,8 +95,8 @@ void exchange(part_list& parts, const cut_table& cuts) {
 
 // --- merge: the runs are sorted already ----------------------------------------------------------
 
-/// Merges sorted runs, where run q is from begins[q] to begins[q + 1] - 1: each pair goes where it
-/// belongs. Equal keys stay in the order of their runs.
+/// Merges sorted runs, where run q is from begins[q] to begins[q + 1] - 1: each pair goes to its
+/// final index. Equal keys stay in the order of their runs.
 __global__ void merge_runs(const std::uint32_t* keys, const std::uint32_t* positions,
                            const unsigned long long* begins, unsigned runs, std::uint32_t* keys_out,
                            std::uint32_t* positions_out) {
@@ -138,7 +138,7 @@ void merge(part_list& parts) {
 
 // --- given ---------------------------------------------------------------------------------------
 
-/// Sorts the parts, and says where the splitters are.
+/// Sorts the parts, and returns the splitters.
 std::vector<splitter> sort_and_split(part_list& parts) {
   for (part& p : parts) sort_pairs(p);
   for (part& p : parts) {

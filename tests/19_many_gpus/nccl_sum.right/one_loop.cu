@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The ring in one loop, and a guard that aborts in the place of the try.
+// The ring in one loop, and a guard object that aborts, in place of try and catch.
 
 #include <cuda_runtime.h>
 #include <nccl.h>
@@ -12,10 +12,10 @@ namespace lab::nccl_sum {
 namespace {
 
 // --- ring_by_hand: rank k sends to rank k + 1, the last one to the first -------------------------
-// In a step all ranks send at the same time. So the sends of all are put into the streams before
+// In a step all ranks send at the same time. So the sends of all ranks go into the streams before
 // anything that waits for them.
 
-/// Puts a copy into the stream of `from`: of its piece at `source` to `target`, in `to`'s memory.
+/// Puts a copy into the stream of `from`: from its piece at `source` to `target` in `to`'s memory.
 void send(rank& from, const rank& to, const float* source, float* target, std::size_t count) {
   CUDA_CHECK(cudaSetDevice(from.number));
   if (count > 0)
@@ -83,7 +83,7 @@ void grouped(collective operation, rank_list& ranks, std::size_t n, int root) {
 
 // --- thread_per_rank: and one that fails ---------------------------------------------------------
 
-/// Returns when the stream of this rank has done everything. Throws when that will never be.
+/// Returns when the stream of this rank has finished. Throws if it never will.
 void wait_or_give_up(const rank& r, const std::atomic<bool>& somebody_failed) {
   for (;;) {
     const cudaError_t status = cudaStreamQuery(r.queue);
@@ -97,10 +97,10 @@ void wait_or_give_up(const rank& r, const std::atomic<bool>& somebody_failed) {
   }
 }
 
-/// All that rank k does, on a thread of its own. Returns the time of a round.
+/// The work of rank k, on its own thread. Returns the time of a round.
 float work_of_rank(int k, communicators& comms, std::span<const float> own, std::span<float> sums,
                    int rounds, bool fails) {
-  std::optional<rank> r;  // outlives what follows
+  std::optional<rank> r;  // outlives the code below
   const auto all_reduce_once = [&] {
     if (fails) throw std::runtime_error("rank " + std::to_string(k) + " fails, as it was told to");
     NCCL_CHECK(ncclAllReduce(r->own.data(), r->sums.data(), own.size(), ncclFloat, ncclSum, r->comm,

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The receiver fetches its piece, in its own stream, when the sender has recorded that it is ready;
-// empty pieces are not copied.
+// The receiver fetches its piece, in its own stream, after the event by which the sender says that
+// it is ready; empty pieces are not copied.
 
 #include <cuda_runtime.h>
 #include <nccl.h>
@@ -19,7 +19,7 @@ void ring_all_reduce(rank_list& ranks, std::size_t n) {
   const auto previous = [&](int k) -> rank& {
     return ranks[static_cast<std::size_t>(k + count - 1) % count];
   };
-  // Everybody has what the others still want of the round before.
+  // Records in the stream of each rank that its pieces of the previous round are complete.
   const auto ready = [&] {
     for (rank& r : ranks) {
       CUDA_CHECK(cudaSetDevice(r.number));

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The next piece leaves before this one arrives; events recorded and awaited one by one.
+// The next piece is sent before this one is received; events are recorded and awaited one by one.
 
 #include <cuda_runtime.h>
 
@@ -37,7 +37,7 @@ void in_pieces(const task& t) {
                                cudaMemcpyDefault, t.in_queue));
     CUDA_CHECK(cudaEventRecord(t.emptied[k % 2], t.in_queue));
   };
-  // A piece ahead: piece k + 1 is sent before piece k is received.
+  // One piece ahead: piece k + 1 is sent before piece k is received.
   send(0);
   for (std::size_t k = 0; k < pieces; ++k) {
     if (k + 1 < pieces) send(k + 1);
@@ -47,7 +47,7 @@ void in_pieces(const task& t) {
 
 // --- from device to device -----------------------------------------------------------------------
 
-/// While it lives, `device` may access the memory of `other`, as far as it can.
+/// While it lives, `device` may access the memory of `other`, if it is able to.
 class peer_access {
  public:
   peer_access(int device, int other) : device_(device), other_(other) {

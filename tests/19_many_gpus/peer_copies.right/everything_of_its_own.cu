@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A host part of its own: a std::vector is registered for the pieces, each copy or piece has events
-// of its own, devices are allowed to access each other for as long as a vector of guards lives, and
+// Nothing of the given host part is used: a std::vector is registered for the pieces, each copy or
+// piece has its own events, devices may access each other while a vector of guards lives, and
 // peer_kernel reads four words at a time.
 
 #include <cuda_runtime.h>
@@ -40,7 +40,7 @@ struct disable_access {
 };
 using access_guard = std::unique_ptr<const int, disable_access>;
 
-/// A guard that disables what this call has enabled; an empty one where there was nothing to do.
+/// A guard that disables what this call has enabled; an empty one if there was nothing to enable.
 access_guard allow(int device, const int& other) {
   if (device == other) return {};
   CUDA_CHECK(cudaSetDevice(device));
@@ -132,7 +132,7 @@ transfer send(step version, int from, int to, std::span<const int> words, int co
         if (sent > 0 && positions == 1) q.out_waits();
         CUDA_CHECK(cudaMemcpyAsync(position, source.data() + first, bytes, cudaMemcpyDeviceToHost,
                                    q.out()));
-        // The next part goes to the other place, which is free when the part before has arrived.
+        // The next part goes to the other half, which is free when the previous part has arrived.
         if (sent > 0 && positions == 2) q.out_waits();
         q.in_waits();
         CUDA_CHECK(cudaMemcpyAsync(target.data() + first, position, bytes, cudaMemcpyHostToDevice,

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// peer_copy in the stream of the target; four loads under way in each thread, and a larger grid.
+// peer_copy in the stream of the target; four loads in flight in each thread, and a larger grid.
 
 #include <cuda_runtime.h>
 
@@ -39,7 +39,7 @@ void in_pieces(const task& t) {
 
 // --- from device to device -----------------------------------------------------------------------
 
-/// While it lives, `device` may access the memory of `other`, as far as it can.
+/// While it lives, `device` may access the memory of `other`, if it is able to.
 class peer_access {
  public:
   peer_access(int device, int other) : device_(device), other_(other) {

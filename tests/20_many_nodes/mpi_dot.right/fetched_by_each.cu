@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // One-sided: each rank fetches its part from a window of rank 0. The ranks' sums are gathered, and
-// whoever needs the sum of all adds them in the order of the ranks.
+// each rank that needs the sum of all adds them in the order of the ranks.
 
 #include <cuda_runtime.h>
 
@@ -42,11 +42,11 @@ void fetch(MPI_Comm world, std::span<const float> all, const parts& split, float
                            sizeof(float), MPI_INFO_NULL, world, &window));
   MPI_CHECK(MPI_Win_fence(MPI_MODE_NOPRECEDE, window));
   MPI_CHECK(MPI_Get(mine, split.mine(), MPI_FLOAT, 0, begin, split.mine(), MPI_FLOAT, window));
-  MPI_CHECK(MPI_Win_fence(MPI_MODE_NOSUCCEED, window));  // now it is there
+  MPI_CHECK(MPI_Win_fence(MPI_MODE_NOSUCCEED, window));  // the part is complete
   MPI_CHECK(MPI_Win_free(&window));
 }
 
-/// The sum of what all ranks have: on `root`, and 0 on the others; or on all, if that is -1.
+/// The sum of the values of all ranks: on `root`, and 0 on the others; on all ranks, if root is -1.
 double sum_of_ranks(MPI_Comm world, double mine, int root) {
   int ranks = 0;
   MPI_CHECK(MPI_Comm_size(world, &ranks));
@@ -58,7 +58,7 @@ double sum_of_ranks(MPI_Comm world, double mine, int root) {
   return std::accumulate(all.begin(), all.end(), 0.0);
 }
 
-/// reduce and allreduce, which differ in who gets the sum.
+/// reduce and allreduce, which differ in which ranks get the sum.
 rank_result by_way_of_hosts(MPI_Comm world, std::size_t n, std::span<const float> x,
                             std::span<const float> y, int root) {
   rank_result mine{.device = choose_device(world)};
@@ -134,8 +134,8 @@ rank_result device_buffers_of_rank(MPI_Comm world, std::size_t n, std::span<cons
   return mine;
 }
 
-// mpirun starts this program once for each rank. There, instead of main(), the function runs that
-// is asked for by its name.
+// mpirun starts this program once for each rank. In these processes, a function that is selected by
+// its name runs instead of main().
 
 const mpi::job kReduce("20.1 reduce", reduce_of_rank);
 const mpi::job kAllreduce("20.1 allreduce", allreduce_of_rank);

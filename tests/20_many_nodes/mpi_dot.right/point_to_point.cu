@@ -9,7 +9,7 @@
 
 namespace lab::mpi_dot {
 
-// --- all steps: who has what ---------------------------------------------------------------------
+// --- all steps: how the data is divided ----------------------------------------------------------
 
 std::vector<std::size_t> cut(std::size_t n, int ranks) {
   refuse_if(ranks < 1 || ranks > kMostRanks, "mpi_dot: ", ranks, " ranks; there must be 1 to ",
@@ -37,8 +37,8 @@ int choose_device(MPI_Comm world) {
 
 constexpr int kPart = 1, kSum = 2;  // tags
 
-/// The sum of all ranks' values on rank 0, along a tree: in each round, half of the ranks that are
-/// left send what they have.
+/// The sum of all ranks' values on rank 0, along a tree: in each round, half of the remaining ranks
+/// send their sums.
 double sum_on_rank_0(MPI_Comm world, double mine) {
   int ranks = 0, rank = 0;
   MPI_CHECK(MPI_Comm_size(world, &ranks));
@@ -72,7 +72,7 @@ std::vector<float> scatter(MPI_Comm world, std::span<const float> all, const par
   return mine;
 }
 
-/// What both steps begin with: the sum of this rank's part.
+/// The beginning of both steps: the sum of this rank's part.
 rank_result sum_of_part(MPI_Comm world, std::size_t n, std::span<const float> x,
                         std::span<const float> y) {
   rank_result mine;
@@ -108,7 +108,7 @@ rank_result allreduce_of_rank(MPI_Comm world, std::size_t n, std::span<const flo
   return mine;
 }
 
-/// The same as scatter(), from rank 0's device to the devices of all.
+/// Like scatter(), from rank 0's device to the devices of all ranks.
 device_buffer<float> scatter_on_devices(MPI_Comm world, const device_buffer<float>& all,
                                         const parts& split, bool staged) {
   device_buffer<float> mine(static_cast<std::size_t>(split.mine()));
@@ -133,7 +133,7 @@ rank_result device_buffers_of_rank(MPI_Comm world, std::size_t n, std::span<cons
   rank_result mine;
   mine.device = choose_device(world);
   const parts split = parts_of(world, n);
-  // Rank 0's vectors are on its device from the start, as a kernel's results would be.
+  // Rank 0's vectors are on its device from the start, like the results of a kernel.
   const device_buffer all_x(x), all_y(y);
   stopwatch watch;
   const auto support = mpi::query_cuda_support();
@@ -158,8 +158,8 @@ rank_result device_buffers_of_rank(MPI_Comm world, std::size_t n, std::span<cons
   return mine;
 }
 
-// mpirun starts this program once for each rank. There, instead of main(), the function runs that
-// is asked for by its name.
+// mpirun starts this program once for each rank. In these processes, a function that is selected by
+// its name runs instead of main().
 
 const mpi::job kReduce("20.1 reduce", reduce_of_rank);
 const mpi::job kAllreduce("20.1 allreduce", allreduce_of_rank);

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A kernel of its own, by shuffles and an atomic sum, in a stream; each part is fetched by itself.
+// Another kernel, with shuffles and an atomic sum, in a stream; each part is fetched separately.
 
 #include <cuda_runtime.h>
 
@@ -10,7 +10,7 @@
 
 namespace lab::mpi_dot {
 
-// --- all steps: who has what ---------------------------------------------------------------------
+// --- all steps: how the data is divided ----------------------------------------------------------
 
 std::vector<std::size_t> cut(std::size_t n, int ranks) {
   refuse_if(ranks < 1 || ranks > kMostRanks, "mpi_dot: ", ranks, " ranks; there must be 1 to ",
@@ -68,7 +68,7 @@ std::vector<float> scatter(MPI_Comm world, std::span<const float> all, const par
   return mine;
 }
 
-/// What both steps begin with: the sum of this rank's part.
+/// The beginning of both steps: the sum of this rank's part.
 rank_result sum_of_part(MPI_Comm world, std::size_t n, std::span<const float> x,
                         std::span<const float> y) {
   rank_result mine;
@@ -109,7 +109,7 @@ rank_result allreduce_of_rank(MPI_Comm world, std::size_t n, std::span<const flo
   return mine;
 }
 
-/// The same as scatter(), from rank 0's device to the devices of all.
+/// Like scatter(), from rank 0's device to the devices of all ranks.
 device_buffer<float> scatter_on_devices(MPI_Comm world, const device_buffer<float>& all,
                                         const parts& split, bool staged) {
   device_buffer<float> mine(static_cast<std::size_t>(split.mine()));
@@ -119,7 +119,7 @@ device_buffer<float> scatter_on_devices(MPI_Comm world, const device_buffer<floa
                            mine.data(), split.mine(), MPI_FLOAT, 0, world));
     return mine;
   }
-  // Each part goes to the host on its own, and to its rank as soon as it is there.
+  // Each part is copied to the host separately, and then sent to its rank at once.
   const bool root = split.rank == 0;
   pinned_buffer<float> from(root ? all.size() : 0), to(mine.size());
   const stream queue;
@@ -143,7 +143,7 @@ rank_result device_buffers_of_rank(MPI_Comm world, std::size_t n, std::span<cons
   rank_result mine;
   mine.device = choose_device(world);
   const parts split = parts_of(world, n);
-  // Rank 0's vectors are on its device from the start, as a kernel's results would be.
+  // Rank 0's vectors are on its device from the start, like the results of a kernel.
   const device_buffer all_x(x), all_y(y);
   stopwatch watch;
   const auto support = mpi::query_cuda_support();
@@ -170,8 +170,8 @@ rank_result device_buffers_of_rank(MPI_Comm world, std::size_t n, std::span<cons
   return mine;
 }
 
-// mpirun starts this program once for each rank. There, instead of main(), the function runs that
-// is asked for by its name.
+// mpirun starts this program once for each rank. In these processes, a function that is selected by
+// its name runs instead of main().
 
 const mpi::job kReduce("20.1 reduce", reduce_of_rank);
 const mpi::job kAllreduce("20.1 allreduce", allreduce_of_rank);

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Events between the streams, no wait of the host at the end; MPI_Comm_split for the grid.
+// Events between the streams, and the host does not wait at the end of a time step; MPI_Comm_split
+// for the grid.
 
 #include <cuda_runtime.h>
 
@@ -10,7 +11,7 @@
 
 namespace lab::mpi_heat {
 
-// --- both steps: who has which part --------------------------------------------------------------
+// --- both steps: which rank has which part -------------------------------------------------------
 
 process_grid choose_grid(int width, int height, int ranks) {
   require_sizes(width, height, ranks);
@@ -30,7 +31,7 @@ process_grid choose_grid(int width, int height, int ranks) {
 
 namespace {
 
-/// A communicator of the ranks in the grid; MPI_COMM_NULL for those that are beyond it.
+/// A communicator of the ranks in the grid; MPI_COMM_NULL for those outside it.
 MPI_Comm make_grid(MPI_Comm world, process_grid grid) {
   int rank = 0;
   MPI_CHECK(MPI_Comm_rank(world, &rank));
@@ -67,7 +68,7 @@ __global__ void pack(part_view p, float* packed) {
   packed[i] = heated(p, at.x, at.y);
 }
 
-/// Packs the borders, and copies them to memory.to_send. Waits until they are there.
+/// Packs the borders, copies them to memory.to_send, and waits for the copy.
 void fetch_borders(const part& now) {
   part_buffers& memory = now.memory;
   pack<<<blocks_along(memory.borders), kThreads, 0, now.along_borders>>>(memory.view(now.next_to),
@@ -96,7 +97,7 @@ void start_exchange(const part& now, messages& under_way) {
   under_way.send(out + b.right(), b.height, to.right, rightwards, now.grid);
 }
 
-/// Copies what has been received into memory.halo, in this stream.
+/// Copies the received cells to memory.halo, in this stream.
 void store_halo(const part& now, cudaStream_t stream) {
   part_buffers& memory = now.memory;
   CUDA_CHECK(cudaMemcpyAsync(memory.halo.data(), memory.received.data(),
@@ -155,7 +156,7 @@ rank_result work_of_rank(MPI_Comm world, const rank_task& task, std::span<const 
                          std::span<const float> heaters, const Advance& advance) {
   use_device_of_local_rank(world);
   const communicator grid(make_grid(world, task.grid));
-  if (grid == MPI_COMM_NULL) return {};  // nothing to do: the plate has too few cells
+  if (grid == MPI_COMM_NULL) return {};  // no work: the plate has too few cells
   return run_steps(task, grid, neighbours_in(grid, task.grid), initial, heaters, advance);
 }
 

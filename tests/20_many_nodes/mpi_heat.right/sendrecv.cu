@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// MPI_Sendrecv, one way after the other; a kernel packs each border.
+// MPI_Sendrecv, one direction after the other; a kernel packs each border.
 
 #include <cuda_runtime.h>
 
@@ -9,7 +9,7 @@
 
 namespace lab::mpi_heat {
 
-// --- both steps: who has which part --------------------------------------------------------------
+// --- both steps: which rank has which part -------------------------------------------------------
 
 process_grid choose_grid(int width, int height, int ranks) {
   require_sizes(width, height, ranks);
@@ -29,7 +29,7 @@ process_grid choose_grid(int width, int height, int ranks) {
 
 namespace {
 
-/// A communicator of the ranks in the grid; MPI_COMM_NULL for those that are beyond it.
+/// A communicator of the ranks in the grid; MPI_COMM_NULL for those outside it.
 MPI_Comm make_grid(MPI_Comm world, process_grid grid) {
   MPI_Comm made = MPI_COMM_NULL;
   const int dims[] = {grid.rows, grid.columns}, periods[] = {0, 0};
@@ -72,7 +72,7 @@ void pack(const part_view& p, float* packed, cudaStream_t stream) {
   line(b.width - 1, 0, 0, 1, b.height, b.right());
 }
 
-/// Packs the borders, and copies them to memory.to_send. Waits until they are there.
+/// Packs the borders, copies them to memory.to_send, and waits for the copy.
 void fetch_borders(const part& now) {
   part_buffers& memory = now.memory;
   pack(memory.view(now.next_to), memory.packed.data(), now.along_borders);
@@ -82,7 +82,7 @@ void fetch_borders(const part& now) {
   CUDA_CHECK(cudaStreamSynchronize(now.along_borders));
 }
 
-/// All messages of this time step: each call sends one way and receives from the other side.
+/// All messages of this time step: each call sends in one direction and receives from the other.
 void shift(const part& now, int from, int to, int count, int out, int in) {
   MPI_CHECK(MPI_Sendrecv(now.memory.to_send.data() + out, count, MPI_FLOAT, to, 0,
                          now.memory.received.data() + in, count, MPI_FLOAT, from, 0, now.grid,
@@ -100,7 +100,7 @@ void exchange(const part& now) {
   now.exchange.end();
 }
 
-/// Copies what has been received into memory.halo, in this stream.
+/// Copies the received cells to memory.halo, in this stream.
 void store_halo(const part& now, cudaStream_t stream) {
   part_buffers& memory = now.memory;
   CUDA_CHECK(cudaMemcpyAsync(memory.halo.data(), memory.received.data(),
@@ -143,7 +143,7 @@ rank_result work_of_rank(MPI_Comm world, const rank_task& task, std::span<const 
                          std::span<const float> heaters, const Advance& advance) {
   use_device_of_local_rank(world);
   const communicator grid(make_grid(world, task.grid));
-  if (grid == MPI_COMM_NULL) return {};  // nothing to do: the plate has too few cells
+  if (grid == MPI_COMM_NULL) return {};  // no work: the plate has too few cells
   return run_steps(task, grid, neighbours_in(grid), initial, heaters, advance);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Reduce-scatter and all-gather; leaders sum pieces while the next piece is copied.
+// Reduce-scatter and all-gather; leaders add up a piece while the next one is copied.
 
 #include <cuda_runtime.h>
 #include <nccl.h>
@@ -12,8 +12,8 @@
 namespace lab::nccl_over_mpi {
 namespace {
 
-/// Replaces the vector in device memory by the sum of those of all ranks of `comm`, through host
-/// memory.
+/// Replaces the vector in device memory with the sum of the vectors of all ranks of `comm`, through
+/// host memory.
 void sum_through_the_host(MPI_Comm comm, device_buffer<float>& vector) {
   const std::size_t n = vector.size();
   pinned_buffer<float> mine(n), all(n);
@@ -35,7 +35,7 @@ answer sum_by_mpi(MPI_Comm world, std::span<const float> mine) {
   return {vector.to_vector(), device, setup_ms, sum_ms};
 }
 
-/// A unique id that all ranks of `comm` have.
+/// A unique id, the same on all ranks of `comm`.
 ncclUniqueId common_id(MPI_Comm comm) {
   ncclUniqueId id{};
   if (rank_in(comm) == 0) NCCL_CHECK(ncclGetUniqueId(&id));
@@ -51,7 +51,7 @@ answer sum_by_nccl(MPI_Comm world, std::span<const float> mine) {
   const stream queue;
   const nccl_communicator all(common_id(world), size_of(world), rank_in(world));
   const float setup_ms = watch.lap();
-  // Each rank adds up a piece of all vectors, and then the pieces are put together.
+  // Each rank gets the sum of one piece of all vectors, and then the pieces are gathered.
   const auto ranks = static_cast<std::size_t>(size_of(world));
   const std::size_t piece = (vector.size() + ranks - 1) / ranks;
   device_buffer<float> padded(piece * ranks), sums(piece);
@@ -91,7 +91,7 @@ answer sum_by_both(MPI_Comm world, std::span<const float> mine) {
   NCCL_CHECK(
       ncclReduce(vector.data(), vector.data(), vector.size(), ncclFloat, ncclSum, 0, local, queue));
   if (leaders != MPI_COMM_NULL) {
-    // In pieces: while one is summed between the nodes, the next one is on its way to the host.
+    // In pieces: while one is added up across the nodes, the next one is copied to the host.
     constexpr int kPiece = 1 << 12;
     pinned_buffer<float> host(vector.size());
     const stream up;

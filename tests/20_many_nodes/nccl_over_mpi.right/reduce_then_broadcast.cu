@@ -11,8 +11,8 @@
 namespace lab::nccl_over_mpi {
 namespace {
 
-/// Replaces the vector in device memory by the sum of those of all ranks of `comm`, through host
-/// memory.
+/// Replaces the vector in device memory with the sum of the vectors of all ranks of `comm`, through
+/// host memory.
 void sum_through_the_host(MPI_Comm comm, device_buffer<float>& vector) {
   std::vector<float> host = vector.to_vector();
   MPI_CHECK(MPI_Allreduce(MPI_IN_PLACE, host.data(), static_cast<int>(host.size()), MPI_FLOAT,
@@ -31,7 +31,7 @@ answer sum_by_mpi(MPI_Comm world, std::span<const float> mine) {
   return {vector.to_vector(), device, setup_ms, sum_ms};
 }
 
-/// A unique id that all ranks of `comm` have.
+/// A unique id, the same on all ranks of `comm`.
 ncclUniqueId common_id(MPI_Comm comm) {
   ncclUniqueId id{};
   if (rank_in(comm) == 0) NCCL_CHECK(ncclGetUniqueId(&id));
@@ -47,7 +47,8 @@ answer sum_by_nccl(MPI_Comm world, std::span<const float> mine) {
   const stream queue;
   const nccl_communicator all(common_id(world), size_of(world), rank_in(world));
   const float setup_ms = watch.lap();
-  // To rank 0 and from there to all, out of place: both calls are in one stream, so in this order.
+  // To rank 0, and from there to all, out of place: both calls are in one stream, so they run in
+  // this order.
   device_buffer<float> total(vector.size());
   NCCL_CHECK(
       ncclReduce(vector.data(), total.data(), vector.size(), ncclFloat, ncclSum, 0, all, queue));
@@ -74,7 +75,7 @@ answer sum_by_both(MPI_Comm world, std::span<const float> mine) {
   const stream queue;
   const nccl_communicator local(common_id(node), size_of(node), device);
   const float setup_ms = watch.lap();
-  // All of a node know its sum, which the others of the node replace in the end.
+  // All ranks of a node have its sum; all but the leader replace it in the end.
   NCCL_CHECK(
       ncclAllReduce(vector.data(), vector.data(), vector.size(), ncclFloat, ncclSum, local, queue));
   if (leaders != MPI_COMM_NULL) {

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A sum for a barrier; the slowest rank of all repetitions is found in one call; levels() calls
+// A sum serves as a barrier; one call finds the slowest rank of every repetition; levels() calls
 // itself.
 
 #include <cuda_runtime.h>
@@ -13,7 +13,7 @@ namespace {
 
 // --- measuring -----------------------------------------------------------------------------------
 
-/// What each rank does: the seconds of each repetition, and the sum of all of them.
+/// The function of each rank: the seconds of each repetition, and the sum of all sums.
 std::tuple<std::vector<double>, double> measure_on_rank(MPI_Comm world, const job_size& size,
                                                         unsigned repetitions, const delay& extra) {
   work mine(world, size, extra);
@@ -22,7 +22,7 @@ std::tuple<std::vector<double>, double> measure_on_rank(MPI_Comm world, const jo
   std::vector<double> own;
   for (unsigned number = 0; number <= repetitions; ++number) {
     mine.get_ready();
-    // No rank leaves this sum before all have entered it: a barrier, too.
+    // No rank leaves this sum before all have entered it, so it is also a barrier.
     int here = 1;
     MPI_CHECK(MPI_Allreduce(MPI_IN_PLACE, &here, 1, MPI_INT, MPI_SUM, world));
     const double begin = MPI_Wtime();
@@ -71,7 +71,7 @@ unsigned levels(int ranks) {
 
 namespace {
 
-/// What the coefficients of a model are multiplied with, in their order.
+/// The factors of the coefficients of a model, in the order of the coefficients.
 terms terms_of(const job_size& size) {
   const double height = levels(size.ranks);
   return {1, static_cast<double>(size.values) * size.sharing, height,

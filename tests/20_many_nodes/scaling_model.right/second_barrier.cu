@@ -13,7 +13,7 @@ namespace {
 
 // --- measuring -----------------------------------------------------------------------------------
 
-/// What each rank does: the seconds of each repetition, and the sum of all of them.
+/// The function of each rank: the seconds of each repetition, and the sum of all sums.
 std::tuple<std::vector<double>, double> measure_on_rank(MPI_Comm world, const job_size& size,
                                                         unsigned repetitions, const delay& extra) {
   work mine(world, size, extra);
@@ -73,7 +73,7 @@ unsigned levels(int ranks) {
 
 namespace {
 
-/// What the coefficients of a model are multiplied with, in their order.
+/// The factors of the coefficients of a model, in the order of the coefficients.
 terms terms_of(const job_size& size) {
   const double height = levels(size.ranks);
   return {1, static_cast<double>(size.values) * size.sharing, height,

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // sum: the loads in flight are asynchronous copies to shared memory, which need no registers.
-// advance: the chains are a pack of parameters, and a rest is a job for half as many.
+// advance: the chains are a parameter pack, and the remainder is left to half as many chains.
 
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
@@ -14,14 +14,14 @@
 namespace lab::latency_hiding {
 namespace {
 
-/// The index of this thread in the grid, and the number of threads of it.
+/// The index of this thread in the grid, and the number of threads in the grid.
 __device__ std::size_t index_in_grid() {
   return blockIdx.x * std::size_t{blockDim.x} + threadIdx.x;
 }
 __device__ std::size_t threads_of_grid() { return gridDim.x * std::size_t{blockDim.x}; }
 
-/// *total += all values. Needs kInFlight words of dynamic shared memory for each thread, which has
-/// a column of them: only the thread itself looks at it, so no barrier is needed.
+/// *total += all values. Needs kInFlight words of dynamic shared memory for each thread: a column
+/// that only this thread accesses, so no barrier is needed.
 template <unsigned kInFlight>
 __global__ void sum_kernel(const unsigned* values, std::size_t n, unsigned* total) {
   extern __shared__ unsigned columns[];
@@ -59,7 +59,7 @@ __device__ void advance_elements(const float* input, float* output, std::size_t 
   ((output[k * stride] = y[k]), ...);
 }
 
-/// Each element after `rounds` rounds. What is left for less than kInFlight chains is a job for
+/// Each element after `rounds` rounds. Elements that are too few for kInFlight chains are left to
 /// half as many.
 template <unsigned kInFlight>
 __device__ void advance_from(std::size_t i, const float* input, float* output, std::size_t n,
@@ -123,7 +123,7 @@ occupancy resident_blocks(const block_needs& needs, const multiprocessor& limits
   const auto warps = static_cast<unsigned>(units(needs.threads, kLanes));
   occupancy o{limits.blocks, limits.warps / warps, limits.blocks, limits.blocks, limits.blocks};
   if (needs.registers > 0) {
-    // In units: a part has so many, and a warp takes so many.
+    // In allocation units: how many a warp needs, and how many a part has.
     const std::size_t of_warp = units(std::size_t{kLanes} * needs.registers, limits.register_unit);
     const std::size_t of_part = limits.registers / limits.parts / limits.register_unit;
     o.by_registers = static_cast<unsigned>(of_part / of_warp) * limits.parts / warps;

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// No second loop for the rest: 0 stands for an element that is not there.
+// No second loop for the remainder: a missing element counts as 0.
 
 #include <cuda_runtime.h>
 
@@ -20,7 +20,7 @@ __global__ void sum_kernel(const unsigned* values, std::size_t n, unsigned* tota
   const std::size_t stride = std::size_t{gridDim.x} * blockDim.x;
   std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
   unsigned mine = 0;
-  // No second loop: where an element is missing, 0 stands for it. Each of the chains has its sum.
+  // No second loop: a missing element counts as 0. Each of the chains has its own sum.
   unsigned sums[kInFlight] = {};
 #pragma unroll 1
   for (; i < n; i += kInFlight * stride) {

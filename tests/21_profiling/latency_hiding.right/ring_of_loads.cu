@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// sum: a ring of loads, the next of which starts as soon as the oldest has been used.
+// sum: a ring of loads: a new one starts as soon as the oldest one has been used.
 
 #include <cuda_runtime.h>
 

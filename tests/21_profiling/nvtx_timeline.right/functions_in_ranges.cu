@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// process: a function that calls another one inside of a range.
+// process: a function that calls another one inside a range.
 
 #include <cuda_runtime.h>
 
@@ -53,7 +53,7 @@ result process(step version, std::span<const int> a, std::span<const int> b, std
 
 namespace {
 
-/// Two changes for each interval that is not empty, in the order of their times.
+/// Two changes for each non-empty interval, in the order of their times.
 std::vector<change> changes_of(std::span<const interval> intervals) {
   std::vector<change> changes;
   for (const interval& each : intervals) {

@@ -62,7 +62,7 @@ result process(step version, std::span<const int> a, std::span<const int> b, std
 
 namespace {
 
-/// Two changes for each interval that is not empty, in the order of their times.
+/// Two changes for each non-empty interval, in the order of their times.
 std::vector<change> changes_of(std::span<const interval> intervals) {
   std::vector<change> changes;
   for (const interval& each : intervals) {

@@ -55,7 +55,7 @@ result process(step version, std::span<const int> a, std::span<const int> b, std
 
 namespace {
 
-/// Two changes for each interval that is not empty, in the order of their times.
+/// Two changes for each non-empty interval, in the order of their times.
 std::vector<change> changes_of(std::span<const interval> intervals) {
   std::vector<change> changes;
   for (const interval& each : intervals) {
@@ -88,7 +88,8 @@ utilization measure(std::span<const interval> intervals) {
   u.span = last - first;
   std::vector<change> changes = changes_of(intervals);
   changes.push_back({last});  // so that the time after the last change counts, too
-  // For each kind of time the union of its intervals; what both have is the rest of a sum.
+  // For each kind of time, the length of the union of its intervals. An overlap is the sum of two
+  // such lengths minus the length of the union of both.
   const auto length = [&](auto counts) {
     std::int64_t sum = 0, begin = 0;
     int running = 0;
@@ -110,7 +111,7 @@ utilization measure(std::span<const interval> intervals) {
   u.overlap = u.copying + u.computing - length(any);
   u.both_ways = length(to_device) + length(to_host) - u.copying;
   u.idle = u.span - length(any);
-  std::int64_t end = first;  // of the last one that ran
+  std::int64_t end = first;  // of the last interval so far
   int running = 0;
   for (const change& each : changes) {
     if (running == 0) u.longest_idle = std::max(u.longest_idle, each.time - end);

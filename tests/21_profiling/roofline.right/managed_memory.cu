@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Managed memory, and one array: each element is overwritten by its thread. four_elements: loads
-// of integers, whose bits are the floats; the first threads have the rest.
+// Managed memory, and one array: each element is overwritten by its thread. four_elements: loads of
+// integers with the bits of floats; the first threads take the remaining elements.
 
 #include <cuda_runtime.h>
 

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// One kernel for both steps, a template of how many neighbours a thread has; a struct of that
-// alignment loads them. The model compares times and not rates.
+// One kernel for both steps: a template whose parameter is the number of neighbours that a thread
+// has, which it loads as a struct aligned to its size. The model compares times and not rates.
 
 #include <cuda_runtime.h>
 
@@ -11,7 +11,7 @@
 namespace lab::roofline {
 namespace {
 
-/// A load and a store of it are one instruction each.
+/// Aligned to its size, so that a load or a store of it is one instruction.
 template <int N>
 struct alignas(N * sizeof(float)) neighbours {
   float y[N];
@@ -97,7 +97,7 @@ work least_work(course kernel, std::size_t n) {
 ceilings roof_of(std::span<const measurement> kernels) {
   require_measurements(kernels);
   const auto best = [&](double work::*member) {
-    double most = 0;  // in a millisecond
+    double most = 0;  // per millisecond
     for (const measurement& each : kernels) most = std::max(most, each.done.*member / each.ms);
     return 1000 * most;
   };

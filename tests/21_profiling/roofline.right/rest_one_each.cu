@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// four_elements: each of the last one to three elements has a thread of its own.
+// four_elements: each of the last one to three elements has its own thread.
 
 #include <cuda_runtime.h>
 
