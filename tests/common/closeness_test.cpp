@@ -34,7 +34,7 @@ T filled_with(int byte) {
   return value;
 }
 
-/// What nobody wrote in a fresh device_buffer, from now on 0xFF bytes.
+/// What a new device_buffer contains before anything is written: 0xFF bytes.
 template <class T>
 T never_written() {
   lab::detail::new_memory_byte = 0xFF;

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Properties of every checker that tests lean on: for many random results it takes the right one,
+// Properties of every checker that tests rely on: for many random results it accepts the right one,
 // refuses each of the ways in which kernels get it wrong, and counts and finds the wrong elements.
 
 #include <gtest/gtest.h>

@@ -32,7 +32,7 @@ cublasStatus_t always(cublasStatus_t status) {
   return status;
 }
 
-/// Whether cuBLAS takes it for a handle.
+/// Whether cuBLAS accepts it as a handle.
 cublasStatus_t status_of(cublasHandle_t handle) {
   cublasPointerMode_t mode = CUBLAS_POINTER_MODE_HOST;
   return cublasGetPointerMode(handle, &mode);
@@ -133,7 +133,7 @@ TEST(CublasCheckNothrow, PrintsNothingForSuccess) {
   EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
 }
 
-/// Whether the library takes it for a handle of cuBLAS-Xt.
+/// Whether the library accepts it as a handle of cuBLAS-Xt.
 cublasStatus_t status_of(cublasXtHandle_t handle) {
   int block_dim = 0;
   return cublasXtGetBlockDim(handle, &block_dim);
@@ -172,7 +172,8 @@ TYPED_TEST(Handles, MoveWithoutMakingOrDestroyingOne) {
 }
 
 #ifdef __CPU_DEVICE__
-// A GPU's library may crash when it is shown a handle that is gone; the CPU device's says so.
+// A GPU's library may crash when it gets a handle that has been destroyed; the CPU device's reports
+// it.
 TYPED_TEST(Handles, AreDestroyedWithTheirOwner) {
   ::testing::internal::CaptureStderr();
   decltype(std::declval<TypeParam>().get()) raw = nullptr;

@@ -44,7 +44,7 @@ std::vector<rgba> pixels_upwards(int width, int height) {
   return pixels;
 }
 
-/// Names are numbers from 1 on. Some OpenGLs never give one away twice.
+/// Names are numbers from 1 on. Some OpenGLs never use one twice.
 constexpr GLuint kMostNames = 10'000;
 
 TEST(GlContext, SaysWhoDraws) {

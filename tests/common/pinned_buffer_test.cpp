@@ -19,11 +19,11 @@ namespace {
 
 using lab::pinned_buffer;
 
-// That nothing is left behind is watched by the tests' main function, on the CPU device.
+// The tests' main function checks that nothing is left behind, on the CPU device.
 
 TEST(PinnedBuffer, IsPinnedAsItWasAskedTo) {
-  // One after the other: a GPU's driver may put small pieces together, and then it tells the flags
-  // of the first one.
+  // One after the other: a GPU's driver may combine small pieces, and then it reports the flags of
+  // the first one.
   for (const unsigned asked : {cudaHostAllocPortable, cudaHostAllocDefault}) {
     const pinned_buffer<int> buffer(3, asked);
     cudaPointerAttributes attributes{};

@@ -172,7 +172,7 @@ TEST(RowStride, IsOddAndBoundsTheWork) {
   for (const std::size_t n : {1024, 3000, 8192, 20000}) {
     const std::size_t stride = lab::row_stride(n, n * n);
     EXPECT_EQ(stride % 2, 1) << n;
-    // Two rows in any case; and one more, since the last row is always looked at.
+    // Two rows in any case; and one more, since the last row is always checked.
     const std::size_t rows = (n + stride - 1) / stride;
     EXPECT_LE(rows, std::max<std::size_t>((std::size_t{1} << 29) / (n * n), 2) + 1) << n;
   }

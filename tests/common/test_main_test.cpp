@@ -225,7 +225,7 @@ TEST(TestMain, FailsATestWhoseReportDoesNotCome) {
   EXPECT_NE(result.output.find("but there was none"), std::string::npos) << result.output;
 }
 
-/// As the check build does it before the host reads: told once for this place in the program.
+/// As in the check build, before the host reads: reported once for this place in the program.
 [[gnu::noinline]] void read_device_memory_on_the_host() {
   int* memory = nullptr;
   CUDA_CHECK(cudaMalloc(&memory, sizeof(int)));

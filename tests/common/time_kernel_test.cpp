@@ -120,7 +120,7 @@ TEST(TimeKernel, IsRightAgainAfterAFailure) {
 }
 
 TEST(TimeKernel, HasDoneTheWorkWhenAFailureLeavesIt) {
-  // Or the caller's destructors would destroy what the device still uses.
+  // Otherwise the caller's destructors would destroy what the device still uses.
   bool done = false;
 #ifdef __CPU_DEVICE__
   cpu_device::set_stream_policy(cpu_device::stream_policy::deferred);

@@ -39,7 +39,7 @@ void be_busy(cudaStream_t stream) {
 
 TEST(EventTimer, WaitsForTheStreamAndMeasuresWhatItDoes) {
 #ifdef __CPU_DEVICE__
-  // Work runs when somebody waits for it, not before.
+  // Work runs when the host waits for it, not before.
   cpu_device::set_stream_policy(cpu_device::stream_policy::deferred);
 #endif
   cudaStream_t stream = nullptr;

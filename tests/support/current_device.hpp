@@ -32,8 +32,8 @@ inline int current_device() {
 }
 
 /// Before a call that may fail: neither of two devices can access the memory of the other, and
-/// device `b` is current. When cudaSetDevice fails, nobody can disable what another device has
-/// enabled, so a case of faults does that at the beginning of each call.
+/// device `b` is current. When cudaSetDevice fails, access that another device has enabled cannot
+/// be disabled, so a case of faults does this at the beginning of each call.
 inline void disable_access_between(int a, int b) {
   for (const int device : {a, b}) {
     CUDA_CHECK(cudaSetDevice(device));
@@ -42,8 +42,8 @@ inline void disable_access_between(int a, int b) {
   }
 }
 
-/// When it ends, all devices have done what they were given. For work that writes into variables of
-/// a test: whatever the test ends with, nothing of it may come later.
+/// When it ends, all devices have finished their work. For work that writes into variables of a
+/// test: however the test ends, none of it may come later.
 class finish_before_the_end {
  public:
   finish_before_the_end() = default;

@@ -21,8 +21,8 @@ device_state state_of_devices();
 
 enum class repair : std::uint8_t { none, reset, never_ended };
 
-/// Resets what a failed kernel leaves behind, so that the next tests say something about the code
-/// that they are for; except after one that never ended, whose device is of no use any more.
+/// Resets what a failed kernel leaves behind, so that the next tests test their own code; except
+/// after a kernel that never ended, whose device can no longer be used.
 repair repair_devices();
 
 }  // namespace lab::testing::detail

@@ -48,7 +48,7 @@ struct fault_subject {
 void fail_each_call(const fault_subject& subject);
 void fail_a_call_of_a_thread(const fault_subject& subject, const std::string& function);
 
-/// Whether this process has the device, so that it can choose which calls fail. A grader has not.
+/// Whether this process has the device, so that it can choose which calls fail. A grader does not.
 bool has_the_device();
 
 }  // namespace detail
@@ -70,8 +70,8 @@ bool has_the_device();
 /// then a few calls of the last rank only, while the others wait for it.
 ///
 /// Copies and kernels run as late as CUDA allows, so that a wait that has failed unnoticed leaves
-/// a wrong result. Which failures may pass unreported, if only the result is right, is decided in
-/// fault_tests.cpp: those of calls that clean up.
+/// a wrong result. fault_tests.cpp decides which failures need not be reported if the result is
+/// right: those of calls that clean up.
 template <class Call, class... Inputs>
 void expect_failures_reported(const Call& call, const Inputs&... inputs) {
   if (!detail::has_the_device())
@@ -94,7 +94,7 @@ void expect_failures_reported(const Call& call, const Inputs&... inputs) {
 
 /// The same for a contract that starts threads of its own. Their calls come in another order each
 /// time, so they are named: of each function that threads of the contract call, the first such call
-/// fails. Which thread that is, is left to chance; the others must not wait for it for ever.
+/// fails. Which thread that is depends on chance; the others must not wait for it forever.
 template <class Call>
 void expect_failures_of_threads_reported(const Call& call,
                                          std::initializer_list<const char*> functions) {

@@ -1,8 +1,7 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What tests of several chapters have in common: several devices, one of them without room, to see
-// what goes there.
+// For tests of several chapters: several devices, one of them full, to see what is allocated there.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -23,14 +22,14 @@ inline const setting kSmall("CPU_DEVICE_MEMORY_MB", "16");
 inline const setting kSeveral("CPU_DEVICE_COUNT", "3", setting::when::unless_given);
 #endif
 
-/// Elements of a vector that still fits into a full_device; two of them do not.
+/// Elements of a vector that just fits into a full_device; two of them do not.
 inline std::size_t size_that_fits_once() {
   return (lab::on_cpu_device() ? std::size_t{2} << 20 : std::size_t{32} << 20) / 4 * 3 /
          sizeof(float);
 }
 
-/// Occupies the memory of a device, but for what size_that_fits_once() is made for. The calling
-/// thread's device stays what it was.
+/// Occupies the memory of a device, except what size_that_fits_once() needs. The calling thread's
+/// device stays what it was.
 class full_device {
  public:
   explicit full_device(int device) {

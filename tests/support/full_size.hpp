@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Cases at the size that the program has by default, and beyond the limits of small grids: one
-// element in a million that is lost, or block 65,536, is nothing that a small case can see.
+// Cases at the size that the program has by default, and beyond the limits of small grids: no small
+// case can show that one element in a million is lost, or block 65,536.
 //
 //   TEST_P(EachStep, IsExactAtTheProgramsSize) {
 //     expect_at_full_size([&] { return is_right(version(), random_ints(kDefaultSize, 1, 0, 9)); });
@@ -24,11 +24,11 @@
 namespace lab::testing {
 
 /// More blocks along one dimension of a grid than a grid may have along the other two. On early
-/// GPUs it was the limit for all three, and many a copied loop still stops there.
+/// GPUs it was the limit for all three, and many copied loops still stop there.
 inline constexpr std::size_t kManyBlocks = 65'537;
 
-/// n elements: those of `part`, in turns. So the expected ones can be made of a part, too; take a
-/// length that divides no chunk and no stride, or elements may be in each other's place.
+/// n elements: those of `part`, repeated. So the expected elements can come from a part, too; take
+/// a length that divides no chunk and no stride, or swapped elements may not show.
 template <class T>
 std::vector<T> repeated(const std::vector<T>& part, std::size_t n) {
   std::vector<T> all;
@@ -45,12 +45,12 @@ namespace detail {
 bool is_time_for_full_size();
 }  // namespace detail
 
-/// Expects that `call` returns what is true, as matches() does, or nothing and expects by itself.
-/// Where it is not the time for it, it is not called.
+/// Expects `call` to return something that is true, as matches() does, or nothing if it has its own
+/// expectations. In the other repetitions it is not called.
 template <class Call>
 void expect_at_full_size(const Call& call) {
   if (!detail::is_time_for_full_size()) return;
-  // scripts/lab (done.py) reads this: that the other orders were right says nothing.
+  // scripts/lab (done.py) reads this: that the other orders were right means nothing.
   constexpr const char* kOnce = "(Large data: this case runs in one thread order only.)";
   try {
     if constexpr (std::is_void_v<std::invoke_result_t<const Call&>>) {

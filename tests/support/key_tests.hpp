@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Keys and values that a sort may have a use of its own for: as a mark for "nothing here", or as
-// what fills a tile up.
+// Keys and values that a sort may use for its own purposes: as a mark for "nothing here", or as
+// padding of a tile.
 #pragma once
 
 #include <cstddef>

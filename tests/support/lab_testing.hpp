@@ -33,7 +33,7 @@ namespace lab::testing {
 ::testing::AssertionResult matches(const comparison& result);
 
 /// What all tests of a program need beyond a device, as a variable outside of all functions. `make`
-/// runs once, before the first test (not where tests are only listed). It throws not_possible where
+/// runs once, before the first test (not where tests are only listed). It throws not_possible if
 /// this machine lacks it: then no test runs, and the program exits 77 (skipped).
 struct needs {
   explicit needs(std::function<void()> make);
@@ -50,8 +50,8 @@ struct setting {
 /// test then fails. On a GPU, where there are no reports, it changes nothing.
 void expect_reports();
 
-/// Whether CUDA says with this error that there can be no such grid or block. CUDA 12 had a name
-/// for it; CUDA 13 calls it an invalid value.
+/// Whether this error means that there can be no such grid or block. CUDA 12 had a name for it;
+/// CUDA 13 calls it an invalid value.
 inline bool is_refused_launch(cudaError_t code) {
   return code == cudaErrorInvalidValue || code == cudaErrorInvalidConfiguration;
 }

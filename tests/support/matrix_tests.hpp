@@ -15,12 +15,12 @@ struct scalars {
   float alpha, beta;
 };
 
-/// Both of every sign, zero, one and neither: whoever drops one, or its sign, is wrong somewhere.
+/// Both of every sign, zero, one and neither: code that drops one, or its sign, is wrong somewhere.
 inline constexpr scalars kScalars[] = {{1, 0}, {-1, 0}, {0, 1},  {0, -3}, {0, 0},  {1, 1},
                                        {2, 1}, {1, 3},  {-2, 5}, {3, -1}, {-1, -2}};
 
-/// `tight` with its rows `padding` further apart than they are long. What is between them, and
-/// behind the last, is NaN: it must not be read.
+/// `tight` with its rows `padding` further apart than they are long. Everything between them, and
+/// after the last one, is NaN: it must not be read.
 inline std::vector<float> padded(const std::vector<float>& tight, std::size_t rows,
                                  std::size_t columns, std::size_t padding) {
   const std::size_t pitch = columns + padding;

@@ -56,8 +56,8 @@ void expect_exact_product(Multiply multiply, std::size_t m, std::size_t n, std::
   EXPECT_TRUE(matches(compare_exact(multiply(a, b, m, n, k), expected)));
 }
 
-/// A tile that sticks out of A must not take in the next row, whose numbers lie behind the end of
-/// this one: infinity times a zero of B would be a NaN. Of the last four numbers that are loaded
+/// A tile that extends past A must not include the next row, whose numbers follow the end of this
+/// one: infinity times a zero of B would be a NaN. Of the last four numbers that are loaded
 /// together, one, two, three or all belong to the row.
 template <class Multiply>
 void expect_infinities_to_stay_in_their_row(Multiply multiply) {
@@ -93,8 +93,8 @@ void expect_infinities_to_end_with_k(Multiply multiply) {
   }
 }
 
-/// Zeros in all of A, or of B, and one infinity, or NaN, in the other one: what it is multiplied by
-/// is no number. So no tile may be left out because it is full of zeros.
+/// Zeros in all of A, or of B, and one infinity, or NaN, in the other one: the product is a NaN. So
+/// no tile may be left out because it is full of zeros.
 template <class Multiply>
 void expect_zeros_to_be_multiplied(Multiply multiply) {
   constexpr std::size_t m = 33, n = 35, k = 48;
@@ -113,9 +113,9 @@ void expect_zeros_to_be_multiplied(Multiply multiply) {
     }
 }
 
-/// Whether all elements of C come from that source: of a whole tile, where tiles stick out to the
-/// right, below, and along k, so that border elements are not added by plain loops, and of a single
-/// product.
+/// Whether all elements of C come from that source: of a whole tile, where tiles extend past the
+/// edge to the right, below, and along k, so that border elements are not added by plain loops, and
+/// of a single product.
 template <class Multiply>
 ::testing::AssertionResult all_elements_need(source which, Multiply multiply) {
   struct {

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What the device is given to do, written down: for required_work.hpp, which judges it.
+// Records the work that the device is given: for required_work.hpp, which judges it.
 #pragma once
 
 #include <cstddef>
@@ -24,15 +24,15 @@ struct recorded_work {
     unsigned block_x = 0, block_y = 0;                                  ///< threads of a block
     int device = 0;
     const void* stream = nullptr;
-    std::size_t host_thread = 0;  ///< in which it began: counted from 0, of those that kernels did
-    bool of_library = false;      ///< cub's
-    std::uint64_t barriers = 0;   ///< of the block that has the most
+    std::size_t host_thread = 0;        ///< it began in: numbered from 0, of those with kernels
+    bool of_library = false;            ///< cub's
+    std::uint64_t barriers = 0;         ///< of the block that has the most
     std::uint64_t barriers_of_all = 0;  ///< of all blocks together
     std::uint64_t grid_barriers = 0;    ///< of `barriers`: those of the whole grid
     std::uint64_t warp_functions = 0;   ///< shuffles, votes and their like: once for each warp's
     std::uint64_t async_bytes = 0;    ///< copied while the thread goes on, until it waits for them
     std::uint64_t bulk_bytes = 0;     ///< of bulk copies to shared memory that have no tensor map
-    std::uint64_t tensor_bytes = 0;   ///< of those with one, with what lies outside of its array
+    std::uint64_t tensor_bytes = 0;   ///< of those with one, including what is outside of its array
     std::uint64_t tensor_copies = 0;  ///< how many those are
     // Watched:
     std::uint64_t reads = 0, writes = 0;      ///< bytes of global memory
@@ -78,16 +78,16 @@ struct recorded_work {
   };
   std::vector<pinned_memory> pinned;      ///< of host_memory: by cudaHostAlloc, cudaMallocHost
   std::map<std::string, unsigned> calls;  ///< of the API, by name
-  /// Calls in order; "cudaMemcpy to the host" is told apart. "[ NAME" and "]": a range of NVTX
+  /// Calls in order; "cudaMemcpy to the host" has its own name. "[ NAME" and "]": a range of NVTX
   /// begins, and ends; "nvtxNameCudaStream": a stream gets a name. "rank 2": what follows are that
   /// rank's, with those of MPI in an MPI_CHECK.
   std::vector<std::string> sequence;
   std::map<std::string, std::uint64_t> named_streams;  ///< by NVTX: their handles, as numbers
   std::size_t host_threads = 0;                        ///< that called the API
-  /// Allocations in stream order: how many existed at the same time, at most, when the streams came
-  /// to them. Only under policies that put the work of streams off.
+  /// Allocations in stream order: how many existed at the same time, at most, when the streams
+  /// reached them. Only under policies that defer the work of streams.
   std::uint64_t stream_ordered = 0;
-  /// Calls and their streams, in the order in which these came to them. Likewise.
+  /// Calls and their streams, in the order in which the streams reached them. Likewise.
   std::vector<std::pair<std::string, const void*>> in_streams;
   std::uint64_t not_accessed = 0;     ///< watched: allocations that no kernel accessed
   std::map<std::string, cost> costs;  ///< watched; empty where the counters had no room
@@ -95,8 +95,8 @@ struct recorded_work {
   bool watched = false;
 
   std::uint64_t bytes_copied(int kind) const;
-  /// What was copied to the host: the same for two calls if it was the same bytes, whatever the
-  /// order of the copies.
+  /// A value for what was copied to the host: the same for two calls if the bytes are the same,
+  /// whatever the order of the copies.
   std::multiset<std::uint64_t> came_back() const;
   /// Streams that kernels ran in, and devices that they ran on.
   std::size_t streams() const;
@@ -119,15 +119,15 @@ class recording {
   std::unique_ptr<recorder> recorder_;
 };
 
-/// While it lives, all that is copied to the host is zeros, in device memory too; and what kernels
-/// write into memory that both sides reach is gone when they end.
+/// While it lives, everything that is copied to the host is zeros, in device memory, too; and what
+/// kernels write into memory that both sides can access is gone when they end.
 class nothing_comes_back {
  public:
   nothing_comes_back();
   nothing_comes_back(const nothing_comes_back&) = delete;
   nothing_comes_back& operator=(const nothing_comes_back&) = delete;
   ~nothing_comes_back();
-  bool made_a_difference() const;  ///< something else than zeros would have come back
+  bool made_a_difference() const;  ///< something other than zeros would have come back
 
   struct eraser;
 
@@ -135,9 +135,9 @@ class nothing_comes_back {
   std::unique_ptr<eraser> eraser_;
 };
 
-// The ranks of an MPI job (lab/mpi_job.hpp) are other processes. What is recorded here includes
-// what their devices do, as if device d of rank r were device 64 * r + d of this process; and
-// nothing comes back to them while nothing comes back to this one.
+// The ranks of an MPI job (lab/mpi_job.hpp) are other processes. The record here includes what
+// their devices do, as if device d of rank r were device 64 * r + d of this process; and they get
+// only zeros back while this process does.
 
 /// A call of a rank.
 struct rank_call {

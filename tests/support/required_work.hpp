@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Right values are not all that an exercise asks for: its contract says who has to compute them
-// ("Requires: …"). A test asks for that with what the device was given to do during a call:
+// An exercise asks for more than right values: its contract says what must compute them ("Requires:
+// …"). A test checks this by the work that the device was given during a call:
 //
 //   REQUIRED_WORK(AKernelWhoseBlocksShareTheSum) {
 //     const vector a = …, b = …;
@@ -11,15 +11,15 @@
 //         << "static_shared";
 //   }
 //
-// What follows << begins with the name of the step that was called: a grader then knows whose work
-// was missing, and takes it for everybody's otherwise.
+// What follows << begins with the name of the step that was called: a grader then knows which
+// step's work was missing, and otherwise takes it to be that of all steps.
 //
 // Ask for what the exercise is about, and not for what only our solution does: another grid,
 // other tiles, several kernels are as good.
 //
-// In every build the CPU device tells of launches, copies, allocations and calls; in the watched
-// build (`scripts/lab check`) also what each thread accessed, and what that would cost a GPU. The
-// fields of `required` that need it are not looked at elsewhere. A GPU tells nothing of this, so
+// In every build the CPU device reports launches, copies, allocations and calls; in the watched
+// build (`scripts/lab check`) also what each thread accessed, and what that would cost on a GPU.
+// The fields of `required` that need it are ignored in other builds. A GPU reports none of this, so
 // the cases do not exist there.
 #pragma once
 
@@ -44,7 +44,7 @@
 #include "recording.hpp"
 
 #ifdef __CPU_DEVICE__
-/// A case on who does the work. Not on a GPU: there it is compiled and never run.
+/// A case that checks what does the work. Not on a GPU: there it is compiled and never run.
 #define REQUIRED_WORK(name) TEST(Requires, name)
 #else
 #define REQUIRED_WORK(name) [[maybe_unused]] static void requires_##name()
@@ -53,13 +53,13 @@
 namespace lab::testing {
 
 struct work : recorded_work {
-  std::optional<::testing::AssertionResult> values = {};  ///< what the call said of its own result
+  std::optional<::testing::AssertionResult> values = {};  ///< whether the call's result is right
   bool values_of_the_host =
       false;                     ///< they were right, too, when the device gave nothing but zeros
   bool more_than_zeros = false;  ///< and it would have given something else
 };
 
-/// What a call has to do. What is left out is not asked for.
+/// What a call must do. A field that is left out is not checked.
 struct required {
   std::uint64_t threads = 2;  ///< of some launch; watched: so many of them access memory
   std::uint64_t blocks = 1;   ///< of some launch; watched: the same
@@ -77,7 +77,7 @@ struct required {
   std::size_t bulk_bytes = 0;    ///< copied to shared memory by bulk copies without a tensor map
   std::size_t tensor_bytes = 0;  ///< the same with one
   bool library = false;          ///< cuBLAS or cub may do it (then it is among the calls)
-  bool only_shape = false;  ///< the threads do nothing that can be seen: print, or look at a clock
+  bool only_shape = false;       ///< the threads only print, or read a clock
   // Watched:
   std::size_t reads = 0;  ///< bytes of global memory that kernels read; a texture is none
   std::size_t writes = 0;
@@ -103,8 +103,8 @@ inline required by_library(std::vector<std::string> functions) {
   return {.kernels = 0, .fetched = 1, .calls = std::move(functions), .library = true};
 }
 
-/// Calls again, where nothing but zeros comes back. Values that were right and still are have been
-/// made by the host, whatever the kernels did.
+/// Calls again, while only zeros come back. If the values are still right, the host has computed
+/// them, whatever the kernels did.
 template <class Call>
 void call_without_the_device(const Call& call, work& done) {
   const detail::nothing_comes_back meanwhile;
@@ -119,9 +119,9 @@ void call_without_the_device(const Call& call, work& done) {
   }
 }
 
-/// What the device does while `call` runs, which returns whether its values are right. Where they
-/// are wrong the work is not as_required() either, nor where they never came: a step that throws
-/// leaves the steps after it to be looked at.
+/// What the device does while `call` runs, which returns whether its values are right. If they are
+/// wrong, or never came, the work is not as_required() either: a step that throws does not prevent
+/// checks of the steps after it.
 template <class Call>
 work work_of(const Call& call) {
   static_assert(!std::is_void_v<decltype(call())>,
@@ -139,7 +139,7 @@ work work_of(const Call& call) {
   }
 }
 
-/// The same for a call without values that could be right or wrong: it asks the runtime, or
+/// The same for a call without values that could be right or wrong: it queries the runtime, or
 /// measures.
 template <class Call>
 work work_without_values(const Call& call) {
@@ -152,14 +152,15 @@ work work_without_values(const Call& call) {
   }
 }
 
-/// Whether that is the work which was asked for; if not, a sentence for the student.
+/// Whether this is the required work; if not, a sentence for the student.
 ::testing::AssertionResult as_required(const work& done, const required& what);
 
 /// The calls by which a host waits for a device, from the first launch to the last.
 std::string waits_between_launches(const work& done);
 
-/// Whether the device works at other sizes than the one that a case looks at closely, too: the host
-/// must not take over where there is little to do. `call(n)` returns whether the values are right.
+/// Whether the device also works at other sizes than the one that a case checks closely: the host
+/// must not do the work itself when there is little of it. `call(n)` returns whether the values are
+/// right.
 template <class Call>
 ::testing::AssertionResult at_other_sizes(
     const Call& call, const required& what = {.threads = 1, .fetched = 1, .writes = 1},
@@ -171,7 +172,7 @@ template <class Call>
 }
 
 /// Whether what `call` returns is true, and the device has worked for it: for the program's size,
-/// where calling a second time would take too long. On a GPU, which tells nothing: whether it is
+/// where calling a second time would take too long. On a GPU, which reports nothing: whether it is
 /// true.
 template <class Call>
 ::testing::AssertionResult is_true_by_the_device(const Call& call,
@@ -188,7 +189,7 @@ template <class Call>
 #endif
 }
 
-/// The same, and by a second call, from which nothing comes back, whether the host calculates it
+/// The same, and, by a second call from which only zeros come back, whether the host computes it
 /// again.
 template <class Call>
 ::testing::AssertionResult is_true_without_the_host(const Call& call, const required& what) {
@@ -200,18 +201,19 @@ template <class Call>
 #endif
 }
 
-/// From here to the end of the case, the stream that was made last is as far ahead of the others as
-/// CUDA allows: what it does not wait for, it comes before. See recorded_work::in_streams.
+/// From here to the end of the case, the stream that was created last runs as far ahead of the
+/// others as CUDA allows: it comes before everything that it does not wait for. See
+/// recorded_work::in_streams.
 void let_the_newest_stream_go_first();
 
-/// Where the lanes of a warp get numbers that they have not made themselves.
+/// Sources of numbers that the lanes of a warp have not computed themselves.
 enum class source {
   tensor_cores,  ///< as nvcuda::wmma multiplies
   other_lanes,   ///< by shuffles, and reductions of a warp
 };
 
 namespace detail {
-/// While it lives, there is nothing to be had there but zeros.
+/// While it lives, that source gives only zeros.
 class nothing_from {
  public:
   explicit nothing_from(source which);

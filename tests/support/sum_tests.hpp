@@ -50,7 +50,7 @@ TEST_P(EachStep, CountsEveryProductOnce) {
 
 TEST_P(EachStep, CountsEveryProductOnceAtTheProgramsSize) {
   lab::testing::expect_at_full_size([&] {
-    static lab::exact_vectors vectors;  // of all steps: to make them takes as long as to add them
+    static lab::exact_vectors vectors;  // of all steps: creating them takes as long as adding them
     if (vectors.a.size() != full_size()) vectors = lab::make_exact_vectors(full_size(), 1);
     const auto is_exact_dot = [&] {
       return lab::testing::matches(lab::check_exact_dot(
@@ -69,8 +69,8 @@ TEST_P(EachStep, IsWithinTheBoundForRandomNumbers) {
 }
 
 TEST_P(EachStep, LosesLessThanOneThreadWould) {
-  // 2^25 and then ones: whoever adds them to it one by one, in floats, gets 2^25. The bound grows
-  // with the number of ones, so more of them would tell the two apart no better.
+  // 2^25 and then ones: adding them to it one by one, in float, gives 2^25. The bound grows with
+  // the number of ones, so more of them would not show the difference any better.
   vector a(std::min<std::size_t>(most(), 100'000), 1.0F), b(a);
   a[0] = b[0] = 0x1p12F;
   a[0] *= 2;
@@ -84,8 +84,8 @@ TEST_P(EachStep, LosesLessThanOneThreadWould) {
 }
 
 TEST_P(EachStep, KeepsSmallSumsBesideALargeOne) {
-  // 2^25, and a 1 for every 256 elements: whoever adds the blocks' sums to it one by one, in
-  // floats, gets 2^25.
+  // 2^25, and a 1 for every 256 elements: adding the blocks' sums to it one by one, in float, gives
+  // 2^25.
   vector a(std::min<std::size_t>(most(), 100'000)), b(a.size(), 1.0F);
   for (std::size_t i = 0; i < a.size(); i += 256) a[i] = i == 0 ? 0x1p25F : 1.0F;
   EXPECT_TRUE(lab::testing::matches(
@@ -93,7 +93,7 @@ TEST_P(EachStep, KeepsSmallSumsBesideALargeOne) {
 }
 
 TEST_P(EachStep, KeepsSmallProductsBesideALargeOneInABlock) {
-  // Whoever has one thread add up a block's products gets 2^25 here, too.
+  // If one thread adds up a block's products, the result is 2^25 here, too.
   for (const std::size_t n : {256, 512, 1024}) {
     vector a(n, 1.0F);
     a[0] = 0x1p25F;

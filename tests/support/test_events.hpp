@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // What a test program tells the program that started it. `--lab_events=FILE` writes one JSON object
-// per line to FILE while the tests run; scripts/lab and CTest's tests are started like that, and
-// nobody has to read the console's text:
+// per line to FILE while the tests run; scripts/lab and CTest start tests like that, so that
+// nothing has to parse the text on the console:
 //
 //   {"event":"program","cases":["Suite.Case",…]}        what has to run; always the first line.
 //                                                       "others": the cases that were not asked for
@@ -18,9 +18,9 @@
 // outside of every case.
 //
 // The tests then run in a child process. This process only watches it, so that a case that crashes,
-// exits, hangs (--lab_case_limit=SECONDS) or prints without end fails like any other, with all that
-// it said before. After a crash, a new child runs the rest. Every case that the program was
-// compiled with has to run: one that is missing is a failure.
+// exits, hangs (--lab_case_limit=SECONDS) or prints without end fails like any other, with
+// everything that it printed before. After a crash, a new child runs the rest. Every case that the
+// program was compiled with has to run: one that is missing is a failure.
 //
 // `--lab_cases=FILE` asks for the cases that FILE names, one per line, and for no others. A program
 // need not be believed about which tests it has: `--lab_list` writes the first line and ends, and a
@@ -41,13 +41,13 @@
 namespace test_events {
 
 /// Runs all tests of this program and returns its exit status: 0 all passed, 1 not, 2 usage,
-/// 77 (skipped) nothing could run here. The tests run in a child process, which does not inherit a
-/// CUDA that works: what runs before, such as the generators of parameters and of their names,
-/// calls nothing of CUDA.
+/// 77 (skipped) nothing could run here. The tests run in a child process, where a CUDA that was
+/// used before would not work: code that runs before, such as the generators of parameters and of
+/// their names, must not call CUDA.
 ///
 /// `prepare` runs once in each process that runs tests, after InitGoogleTest. It may add listeners
-/// and set flags. If it returns anything but 0, no test runs and that is the exit status; it has
-/// printed why. Its argument says whether the user asked for a number of repetitions.
+/// and set flags. If it returns anything but 0, no test runs, and that is the exit status; it must
+/// have printed why. Its argument says whether the user asked for a number of repetitions.
 int run(int argc, char** argv, const std::function<int(bool repetition_is_given)>& prepare);
 
 /// Undoes what static objects have done to the environment: it is again what the program was
