@@ -21,7 +21,7 @@
 #include "reference.hpp"
 #include "required_work.hpp"
 
-// That no device memory stays behind is checked after each test (see lab_testing.hpp).
+// After each test, lab_testing.hpp checks that all device memory has been freed.
 
 namespace {
 
@@ -77,7 +77,7 @@ TEST_P(EachStep, WrapsAroundWhereTheSumDoesNotFit) {
 }
 
 TEST_P(EachStep, AddsWhatItIsGivenNow) {
-  // The second sum must not be the first one's, left in memory that is given out again.
+  // The second result must not be the first one, left in memory that is allocated again.
   EXPECT_EQ(add(version(), 10, 20), 30);
   EXPECT_EQ(add(version(), 1, 2), 3);
 }

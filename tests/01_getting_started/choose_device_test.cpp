@@ -52,7 +52,7 @@ int attribute(cudaDeviceAttr attr, int device) {
   return value;
 }
 
-/// A device that suits everybody; the tests change what they are about.
+/// A device that meets every requirement; each test changes what it is about.
 candidate usual(int device) {
   return {.device = device,
           .compute_major = 8,
@@ -109,7 +109,7 @@ TEST(Best, LetsUsIn) {
   EXPECT_EQ(best(list, {}), 1);
   list[1].compute_mode = cudaComputeModeProhibited;
   EXPECT_EQ(best(list, {}), std::nullopt);
-  list[0].compute_mode = cudaComputeModeExclusiveProcess;  // one process: why not this one
+  list[0].compute_mode = cudaComputeModeExclusiveProcess;  // exclusive, but this process may use it
   EXPECT_EQ(best(list, {}), 0);
 }
 

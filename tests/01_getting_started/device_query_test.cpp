@@ -62,7 +62,8 @@ TEST_P(Field, IsTheRuntimesOwnAnswer) {
         << "on device " << device;
 }
 
-// Whoever asks in the same wrong way twice would pass the tests above. These need no runtime.
+// Code that makes the same wrong query in both places would pass the tests above. These do not use
+// the runtime.
 
 TEST(Query, CountsClocksInKilohertz) {
   for (int device = 0; device < count_devices(); ++device) {
@@ -99,7 +100,7 @@ TEST(Query, KnowsTheMemoryThatAllocationsComeFrom) {
   const std::size_t global_bytes = query(0).global_bytes;
   EXPECT_GE(global_bytes, free_bytes);
   EXPECT_NEAR(static_cast<double>(global_bytes), static_cast<double>(total_bytes),
-              0.1 * static_cast<double>(total_bytes));  // CUDA may keep a little for itself
+              0.1 * static_cast<double>(total_bytes));  // CUDA may reserve a little for itself
 }
 
 TEST(Query, SeesTheWatchdogOfTheCpuDevice) {
@@ -269,7 +270,7 @@ INSTANTIATE_TEST_SUITE_P(
         known_memory{"gtx_280", 1'107'000, 512, 141'696'000'000},
         // A100 with 40 GB: 2 * 1215 MHz * 640 bytes; the vendor says 1555 GB/s
         known_memory{"a100_40gb", 1'215'000, 5120, 1'555'200'000'000},
-        // just above what 2 * kHz * bits has room for in an int
+        // 2 * kHz * bits is just above the largest int
         known_memory{"around_the_largest_int", 4'194'304, 256, 268'435'456'000},
         known_memory{"a_bus_of_12_bits", 1'000'000, 12, 3'000'000'000},
         known_memory{"largest_ints", 2'147'483'647, 2'147'483'647, 1.1529215035331052e21}),

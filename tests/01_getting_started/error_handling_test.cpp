@@ -61,7 +61,7 @@ bool ends_with(const std::string& text, const std::string& end) {
   return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
 }
 
-/// Leaves an error in the runtime, as a call does whose return value nobody looks at.
+/// Leaves an error in the runtime, like a call whose return value is ignored.
 void leave_an_error() { (void)cudaMalloc(static_cast<void**>(nullptr), 4); }
 
 // --- who does the work ---------------------------------------------------------------------------
@@ -191,7 +191,7 @@ TEST(IsLost, TellsALastErrorFromAStickyOne) {
 
 [[noreturn]] void follow_a_null_pointer_and_say() {
 #ifdef __CPU_DEVICE__
-  // As on a GPU, the kernel is not done when the launch comes back.
+  // As on a GPU, the kernel has not finished when the launch returns.
   cpu_device::set_stream_policy(cpu_device::stream_policy::deferred);
 #endif
   try {
@@ -310,8 +310,8 @@ TEST(NumbersDeathTest, ThatAGridCanWriteAreRefusedByTheMemoryOnly) {
 }
 #endif
 
-// An error that somebody has left in the runtime is found by the check of the launch. It cannot be
-// told from the launch's own, so it is dealt with by its name.
+// The check of the launch finds an error that was left in the runtime. It cannot be distinguished
+// from the launch's own, so it is handled by its name.
 
 TEST(Numbers, AreNotTriedAgainForAnErrorThatIsNoRefusal) {
   void* memory = nullptr;

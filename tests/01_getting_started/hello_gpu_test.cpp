@@ -92,7 +92,7 @@ TEST(Greetings, AreTheSameTheSecondTime) {
 
 // --- the host waits ------------------------------------------------------------------------------
 
-/// While there is one, kernels run as late as CUDA allows: when somebody waits for them.
+/// While there is one, kernels run as late as CUDA allows: when the host waits for them.
 struct late_kernels {
 #ifdef __CPU_DEVICE__
   late_kernels() { cpu_device::set_stream_policy(cpu_device::stream_policy::deferred); }

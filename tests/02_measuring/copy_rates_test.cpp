@@ -73,8 +73,8 @@ REQUIRED_WORK(EveryCopyThatWasAskedFor) {
 // --- every byte, at every size -------------------------------------------------------------------
 
 class Copy : public ::testing::TestWithParam<std::tuple<transfer, std::size_t>> {};
-// Around a page (4096) and around 64 KiB, below which some copies of pageable memory go another
-// way; a megabyte and a bit; a prime.
+// Around a page (4096) and around 64 KiB, below which some copies of pageable memory take another
+// path; a megabyte and a bit; a prime.
 INSTANTIATE_TEST_SUITE_P(Ways, Copy,
                          ::testing::Combine(::testing::ValuesIn(kTransfers),
                                             ::testing::Values(1, 2, 31, 32, 33, 255, 256, 257, 4095,
@@ -85,7 +85,7 @@ INSTANTIATE_TEST_SUITE_P(Ways, Copy,
 TEST_P(Copy, BringsEveryByte) {
   const auto& [w, n] = GetParam();
   vector bytes = lab::random_bytes(n, n + 1);
-  bytes.front() = 0x5A;  // neither 0 nor 0xFF, which may lie there before
+  bytes.front() = 0x5A;  // neither 0 nor 0xFF, which may be there before
   bytes.back() = 0xA5;
   EXPECT_TRUE(arrives(w, bytes));
 }
@@ -132,8 +132,8 @@ TEST_P(EachWay, LeavesItsInputAlone) {
 }
 
 TEST_P(EachWay, GivesTheTimeOfOneCopy) {
-  // All of them together were not longer under way than the whole call took. A hundredth is for
-  // the two clocks, which are not the same one.
+  // All of them together took no longer than the whole call. The hundredth allows for the two
+  // clocks, which are not the same.
   const auto& [host_memory, dir, name] = GetParam();
   const vector bytes(300'000, 1);
   constexpr unsigned kCopies = 200;

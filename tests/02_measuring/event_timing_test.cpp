@@ -31,8 +31,8 @@ using lab::testing::work_of;
 
 constexpr long long kShort = 3'000'000, kLong = 9'000'000;  // some milliseconds
 
-/// When the CPU device does asynchronous work: at once, or as late as CUDA allows. A GPU does as
-/// it likes.
+/// When the CPU device does asynchronous work: at once, or as late as CUDA allows. A GPU decides
+/// itself.
 enum class when { at_once, late };
 #ifdef __CPU_DEVICE__
 constexpr when kWhen[] = {when::at_once, when::late};
@@ -57,8 +57,7 @@ REQUIRED_WORK(TwoKernelsAndEventsAroundThem) {
       << "events before the first kernel, between, and after the second";
 }
 
-/// Each test leaves no error behind. (That it leaves no event behind is seen to by the tests'
-/// main.)
+/// Each test leaves no error behind. (The tests' main checks that it leaves no event behind.)
 class Measure : public ::testing::TestWithParam<when> {
  protected:
   void SetUp() override {
@@ -121,7 +120,7 @@ TEST_P(Measure, TheWholeIsNotShorterThanAPart) {
 }
 
 TEST_P(Measure, IsToldToAskLater) {
-  // check() demands it wherever the kernels cannot be through. The CPU device is predictable.
+  // check() requires it whenever the kernels cannot have finished. The CPU device is predictable.
   const times t = measure(kLong, kLong);
   EXPECT_TRUE(matches(check(t, kLong, kLong)));
   if (!lab::on_cpu_device())
@@ -145,7 +144,7 @@ TEST_P(Measure, RefusesCyclesThatCannotPass) {
 }
 
 TEST_P(Measure, RefusesNoCyclesThatCanPass) {
-  // They would take seconds; so it is a launch that is refused, for its 0 threads.
+  // They would take seconds, so this is a launch that is refused, because of its 0 threads.
   EXPECT_TRUE(lab::testing::is_refused_launch(error_of_launch(0, kMostCycles)));
 }
 
@@ -155,7 +154,7 @@ TEST_P(Measure, ReportsALaunchThatIsRefused) {
   EXPECT_TRUE(matches(check(measure(kShort, kShort), kShort, kShort)));  // and goes on
 }
 
-// --- check() itself: what it must not let pass ---------------------------------------------------
+// --- check() itself: what it must reject ---------------------------------------------------------
 
 times plausible() {
   times t;

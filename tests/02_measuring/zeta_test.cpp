@@ -172,8 +172,8 @@ TEST(Order, SmallFirstKeepsWhatIsSmall) {
               rounding_bound(step::small_first, precision::in_float, 2, n));
 }
 
-// The steps are to show a difference, so large_first must really lose something. This is no luck:
-// around 1.6 a float's steps are 2^-23 wide, and what is less than half of that is lost.
+// The steps should show a difference, so large_first must really lose something. This is not
+// chance: around 1.6 floats are 2^-23 apart, and a term of less than half of that is lost.
 
 TEST(Order, LargeFirstLosesThreadsThatHaveLittle) {
   // Of 2^20 terms a thread has 1024. The sum of thread t is about 1 / (1024 t^2), and the host

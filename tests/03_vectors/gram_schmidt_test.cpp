@@ -80,7 +80,8 @@ REQUIRED_WORK(KernelsForProductsAndSubtractions) {
 }
 
 REQUIRED_WORK(TheHostOnlyAddsPartialSumsAndDivides) {
-  // So long that partial sums are next to nothing beside the vectors, which go there and back once.
+  // So long that partial sums are negligible beside the vectors, which are copied there and back
+  // once.
   const vector a = lab::random_floats(4 * 70'001, 1, -9, 4);
   for (const auto& [version, name] : kSteps) {
     const lab::testing::work done =
@@ -198,8 +199,8 @@ TEST(Classical, LosesItWhereVectorsAreNearlyParallel) {
 }
 
 TEST(Classical, BeginsWithTheGivenVectorsWhenItIsRepeated) {
-  // As a program repeats it to measure its time. What a run has made orthogonal, another one would
-  // make more so.
+  // As a program repeats it to measure its time. A second run on vectors that are already
+  // orthogonal would make them more so.
   const lab::repeated_timing samples(3);
   const auto b = orthogonalize(step::classical, nearly_parallel(), 3, 4).b;
   EXPECT_NEAR(largest_cosine(b, 3, 4), 0.5, 1e-3);

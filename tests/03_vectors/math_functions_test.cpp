@@ -90,7 +90,7 @@ REQUIRED_WORK(AKernelWhoseThreadsShareTheArguments) {
       EXPECT_LT(done.bytes_copied(cudaMemcpyHostToDevice), 360 * sizeof(float))
           << "the device computes, it does not look values up: " << its_name << ", " << name;
       EXPECT_TRUE(at_other_sizes([f = f, p = p](std::size_t n) {
-        return is_within_the_bounds(f, p, 40, n);  // (at 0 a sine is 0, whoever says so)
+        return is_within_the_bounds(f, p, 40, n);  // (at 0 a sine is 0, however it is computed)
       })) << its_name
           << ", " << name;
     }
@@ -169,7 +169,7 @@ TEST_P(EachFunction, HasTheLargestErrorAsIntrinsicAndTheSmallestInDouble) {
   EXPECT_GT(intrinsic.mean, single.mean) << "is the intrinsic really used?";
   EXPECT_GT(single.mean, full.mean);
   EXPECT_GT(intrinsic.max, full.max);
-  // A double has 29 digits more than a float. Whoever goes through a float on the way loses them.
+  // A double has 29 more digits than a float. Going through a float loses them.
   EXPECT_GT(single.mean, 1e6 * full.mean) << "is there a double in single, or a float in full?";
 }
 
@@ -213,7 +213,7 @@ TEST_P(EachFunction, IsTheOneForFloatsInSingle) {
 #endif
 
 TEST(KnownValues, AreThere) {
-  // Ninety degrees, half a circle; e, ten and x to powers that everybody knows.
+  // Ninety degrees, half a circle; e, ten and x to well-known powers.
   EXPECT_NEAR(evaluate(function::sine, precision::full, 90, 1).values.at(0), 1, 1e-15);
   EXPECT_NEAR(evaluate(function::sine, precision::single, 270, 1).values.at(0), -1, 1e-6);
   EXPECT_NEAR(evaluate(function::sine, precision::intrinsic, 180, 1).values.at(0), 0, 1e-6);
@@ -252,8 +252,8 @@ TEST(Measure, NamesTheFirstOfEqualErrorsAndTheLastElementToo) {
 }
 
 TEST(Measure, NamesTheFirstOfEqualErrorsThatADoubleCannotHold) {
-  // As a double this error is 1. Whoever keeps the largest so far as one finds the next, equal one
-  // to be larger.
+  // As a double this error is 1. If the largest error so far is kept as a double, the next, equal
+  // one seems larger.
   const long double exact_value = 1 + 0x1p-60L;
   EXPECT_EQ(measured({0, 0, 0}, {exact_value, exact_value, exact_value}).worst, 0U);
 }
@@ -293,7 +293,7 @@ TEST(Measure, KeepsSmallErrorsBesideALargeNumberOfOthers) {
 }
 
 TEST(Measure, AddsSmallErrorsToALargeOne) {
-  // 1, and then 2^-26 again and again: whoever adds them up in floats gets 1.
+  // 1, and then 2^-26 again and again: adding them up in float gives 1.
   std::vector<double> values(100'000, 0x1p-26);
   values.front() = 1;
   const double mean = (1 + 99'999 * 0x1p-26) / 1e5;

@@ -28,7 +28,7 @@ using lab::testing::work_of;
 using namespace lab::ptx_and_sass;
 using lab::testing::expect_failures_reported;
 
-/// Says which answers are wrong, and not what would be right.
+/// Says which answers are wrong, but not the right ones.
 void expect_right(const std::vector<finding>& findings) {
   for (const finding& next : findings)
     EXPECT_TRUE(next.right) << next.question << ": read it again";

@@ -168,8 +168,8 @@ TEST_P(EachStep, LeavesItsInputsAlone) {
 }
 
 TEST_P(EachStep, AddsToWhatIsThereNow) {
-  // The same lengths twice: the first sum, left in memory that is given out again, would be
-  // wrong the second time.
+  // The same lengths twice: the first sum, left in memory that is allocated again, would be wrong
+  // the second time.
   expect_right_sum(version(), 777, 1);
   expect_right_sum(version(), 777, 2);
 }

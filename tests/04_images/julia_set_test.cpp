@@ -129,7 +129,7 @@ TEST_P(EachStep, DrawsTheBooksPictureAtTheProgramsSize) {
 }
 
 TEST_P(EachStep, FindsTheWholeDiscForCZero) {
-  // z * z alone keeps exactly the points with |z| <= 1, which can be told without iterating.
+  // With z * z alone, exactly the points with |z| <= 1 stay, which is known without iterating.
   const view region{
       .width = 64, .height = 48, .scale = 1.9F, .c_re = 0, .c_im = 0, .max_iterations = 100};
   const auto iterations = compute(version(), region).iterations;
@@ -145,7 +145,7 @@ TEST_P(EachStep, FindsTheWholeDiscForCZero) {
 }
 
 TEST_P(EachStep, StopsAfterOneIteration) {
-  // Far out, the first step takes every point away; near 0 it takes none.
+  // Far out, every point escapes in the first step; near 0 none does.
   EXPECT_EQ(compute(version(), {.width = 20, .height = 3, .centre_x = 500, .max_iterations = 1})
                 .iterations,
             std::vector<int>(60, 0));

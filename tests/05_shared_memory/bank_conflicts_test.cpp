@@ -138,7 +138,7 @@ template <class T>
                               reference_sums(view, columns, 3), {}));
 }
 
-/// The host does not take over a type, a single column, or a table that is short or long.
+/// The host must not compute any type, a single column, or a short or long table itself.
 template <class T>
 void expect_no_host_in(layout tile_layout) {
   for (const std::size_t columns : {1U, 5U})
@@ -253,8 +253,8 @@ TEST(RowSums, RefuseTablesThatAreNone) {
   }
 }
 
-/// Whether a table of so many rows is refused. Nobody reads it: only its size is looked at. One
-/// that is not refused takes at least 256 GiB, for which the memory is short.
+/// Whether a table of so many rows is refused. It is never read: only its size matters. One that is
+/// not refused takes at least 256 GiB, more than the memory has.
 bool is_refused(layout tile_layout, std::size_t rows) {
   static constexpr float kOne = 1;
   try {

@@ -39,8 +39,7 @@ using vector = std::vector<float>;
 
 constexpr std::size_t kMostBlocks = 0x7FFF'FFFF;  // of a grid
 
-/// Claims to be n floats, for sizes that no memory holds. Who reads more than the first one is
-/// lost.
+/// Claims to be n floats, for sizes that no memory holds. Reading more than the first one fails.
 std::span<const float> pretended(std::size_t n) {
   static constexpr float kOne = 1;
   return {&kOne, n};

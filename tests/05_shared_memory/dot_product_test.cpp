@@ -133,7 +133,7 @@ TEST_P(EachStep, GivesTheResultOfTheBook) {
 
 TEST_P(EachStep, ReadsNothingBehindTheLastElement) {
   // Vectors of as many elements as the device runs threads at the same time, once to four times:
-  // they end with a round, and on the CPU device where memory ends, so that a read behind them is
+  // they end with a round, and on the CPU device where memory ends, so that a read past them is
   // reported.
   int device = 0, processors = 0, threads = 0;
   CUDA_CHECK(cudaGetDevice(&device));

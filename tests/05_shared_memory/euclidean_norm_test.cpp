@@ -254,7 +254,7 @@ TEST_P(SafeStep, MixesHugeAndTinyElements) {
 }
 
 TEST_P(SafeStep, MeetsEverLargerAndEverSmallerElements) {
-  // One thread's elements lie 262144 apart. Growing ones change its scale each time.
+  // One thread's elements are 262144 apart. Growing ones change its scale each time.
   constexpr std::size_t kApart = 262'144;
   vector x(2 * kApart + 700, 0.0F);
   for (std::size_t i = 0; i < 700; ++i)

@@ -53,8 +53,9 @@ REQUIRED_WORK(TilesInSharedMemory) {
                                  .blocks = 8,
                                  .fetched = 97 * 80 * sizeof(int),
                                  .writes = 97 * 80 * sizeof(int),
-                                 // A point takes a value of each wave. Who makes its own pixel's
-                                 // point as well, and exchanges points for show, reads twice that.
+                                 // A point takes a value of each wave. A thread that also computes
+                                 // its own pixel's point, and only pretends to exchange points,
+                                 // reads twice as many.
                                  .reads_at_most = kPoints * 2 * sizeof(int),
                                  .shared_memory = true}));
   EXPECT_EQ(done.bytes_copied(cudaMemcpyDeviceToHost), 97 * 80 * sizeof(int))
@@ -122,7 +123,7 @@ TEST(Draw, TurnsATileByHalfATurn) {
 }
 
 TEST(Draw, ShowsPointsFromBeyondTheEdge) {
-  // In a picture of 3 x 2 pixels all that is seen are points outside of it.
+  // A picture of 3 x 2 pixels shows only points outside of it.
   wave across(16), down(16);
   for (int i = 0; i < 16; ++i) across[static_cast<std::size_t>(i)] = 10 * i;
   down.assign(16, 255);

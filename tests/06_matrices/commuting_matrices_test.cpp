@@ -181,7 +181,7 @@ TEST(CommutingMatrices, WholeNumbersDifferByOneBesideLargeSums) {
 }
 
 TEST(CommutingMatrices, CountsAgainWhereTheKernelIsRepeated) {
-  // As a program repeats it to measure its time: with the counter of the launch before.
+  // As a program repeats it to measure its time: with the counter of the previous launch.
   const auto a = whole_numbers(33, 1), b = whole_numbers(33, 2);
   const lab::repeated_timing samples(3);
   EXPECT_EQ(compare_products(a, b, 33, kExact).differing, reference(a, b, 33, kExact).least);

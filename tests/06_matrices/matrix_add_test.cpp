@@ -72,7 +72,7 @@ void expect_right_sum(step version, matrix_size size, std::uint64_t seed) {
   EXPECT_TRUE(is_right(version, {size, seed}));
 }
 
-/// What the device itself answers for rows of this many floats.
+/// The pitch that the device itself chooses for rows of this many floats.
 std::size_t pitch_of_the_device(matrix_size size) {
   void* memory = nullptr;
   std::size_t pitch = 0;
@@ -171,7 +171,7 @@ TEST_P(EachStep, LeavesItsInputsAlone) {
 }
 
 TEST_P(EachStep, AddsWhatIsThereNow) {
-  // The same shape twice: a result left in memory that is given out again would be wrong.
+  // The same shape twice: a result left in memory that is allocated again would be wrong.
   expect_right_sum(version(), {40, 50}, 1);
   expect_right_sum(version(), {40, 50}, 2);
 }
@@ -232,7 +232,7 @@ TEST_P(Pitch, LeavesTheGapsAlone) {
 }
 
 TEST(Pitched, HasGapsWhereRowsAreShort) {
-  // Else the cases above would not tell a flat layout from a pitched one.
+  // Otherwise the cases above could not distinguish a flat layout from a pitched one.
   EXPECT_GT(pitch_of_the_device({13, 1}), sizeof(float));
   EXPECT_GT(pitch_of_the_device({13, 129}), 129 * sizeof(float));
 }

@@ -252,7 +252,7 @@ TYPED_TEST(Precision, LeavesItsInputsAlone) {
 }
 
 TYPED_TEST(Precision, MultipliesWhatIsThereNow) {
-  // The same shape twice: a result left in memory that is given out again would be wrong.
+  // The same shape twice: a result left in memory that is allocated again would be wrong.
   expect_right_product<TypeParam>({50, 60, 70}, 1);
   expect_right_product<TypeParam>({50, 60, 70}, 2);
 }

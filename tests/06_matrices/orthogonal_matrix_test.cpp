@@ -155,7 +155,7 @@ TEST_P(EachSize, FindsAnEntryOutsideOfTheDiagonal) {
 }
 
 TEST_P(EachSize, FindsTheFarthestRowWhereverItStands) {
-  // The last rows and columns are in blocks that stick out.
+  // The last rows and columns are in blocks that extend past the edge.
   for (const std::size_t row : {std::size_t{0}, n() / 2, n() - 1}) {
     auto a = permutation(n(), 7);
     for (std::size_t i = 0; i < n(); ++i) a[row * n() + i] *= 3;

@@ -91,8 +91,8 @@ TEST_P(Problems, HaveARowForEveryBlockSize) {
 }
 
 // Blocks are 4, 8, 16 and 32 wide: one less, that, and one more, no two directions alike. The last
-// A fills three pages of memory: the CPU device sees who reads behind its end, if only to multiply
-// what is there by 0.
+// A fills three pages of memory: the CPU device reports a read past its end, even if the value is
+// only multiplied by 0.
 INSTANTIATE_TEST_SUITE_P(Shapes, Problems,
                          ::testing::Values(shape{1, 1, 1}, shape{1, 5, 3}, shape{3, 4, 5},
                                            shape{8, 8, 8}, shape{33, 33, 33}, shape{64, 64, 64},
@@ -201,7 +201,7 @@ TEST(Study, TakesAsManySamplesAsAskedFor) {
 // --- no row without verification -----------------------------------------------------------------
 
 TEST(Study, RefusesATimeForAProductThatIsNotTheExpectedOne) {
-  // Here it is the expectation that is wrong, in one element: the first, the last, one between.
+  // Here the expected result is wrong, in one element: the first, the last, one in between.
   const problem right = make_problem({33, 20, 40}, 11);
   for (const std::size_t element : {std::size_t{0}, std::size_t{307}, right.c.size() - 1}) {
     for (const unsigned block : kAll) {

@@ -187,7 +187,7 @@ TEST(Coarse2d, Multiplies320x320By320x640) {
   expect_right_product(by(step::coarse_2d), 320, 640, 320, 3);
 }
 
-// What is best depends on the size; right it is with each.
+// Which tiles are best depends on the size; all of them must be right.
 TEST(BySize, MultipliesWhereEachOfItsTilingsIsUsed) {
   int device = 0, processors = 0;
   CUDA_CHECK(cudaGetDevice(&device));
@@ -230,7 +230,7 @@ TEST_P(EachStep, AddsNothingWhereKIsZero) {
 TEST_P(EachStep, LeavesItsInputsAlone) { lab::testing::expect_inputs_left_alone(by(version())); }
 
 TEST_P(EachStep, MultipliesWhatIsThereNow) {
-  // The same shape twice: a result left in memory that is given out again would be wrong.
+  // The same shape twice: a result left in memory that is allocated again would be wrong.
   expect_right_product(by(version()), 50, 60, 70, 1);
   expect_right_product(by(version()), 50, 60, 70, 2);
 }

@@ -91,7 +91,7 @@ REQUIRED_WORK(TilesThatMakeLoadsAndStoresCoalesced) {
                              .sectors = version == step::naive ? 0 : 1.1,
                              .wavefronts = version >= step::padded_tile ? 1.1 : 0}))
         << name;
-    // Tiles at the border are none that may be moved without shared memory.
+    // Tiles at the border may not be moved without shared memory either.
     EXPECT_TRUE(at_other_sizes(
         [version = version](std::size_t n) {
           return is_right(version, {n, n + 1}, 1);
@@ -188,7 +188,7 @@ TEST_P(EachStep, LeavesItsInputAlone) {
 }
 
 TEST_P(EachStep, TransposesWhatIsThereNow) {
-  // The same shape twice: a result left in memory that is given out again would be wrong.
+  // The same shape twice: a result left in memory that is allocated again would be wrong.
   EXPECT_TRUE(is_right(version(), {60, 70}, 1));
   EXPECT_TRUE(is_right(version(), {60, 70}, 2));
 }
@@ -211,7 +211,7 @@ TEST_P(EachStep, RefusesAMatrixOfAnotherSize) {
 std::size_t grid_limit() { return lab::device_limit(cudaDevAttrMaxGridDimY); }
 
 TEST(Naive, TransposesAsManyRowsAsAGridHasBlocks) {
-  // With the barriers of the other steps so many threads would take too long on the CPU device.
+  // With the barriers of the other steps, this many threads would take too long on the CPU device.
   expect_at_full_size([] {
     return is_right(step::naive, {grid_limit() * kSteps[0].rows_of_block, 1}, 9);
   });
@@ -227,7 +227,7 @@ TEST_P(EachStep, TransposesOrRefusesMoreRowsThanAGridHasBlocksAndNamesTheLimit) 
   const std::vector<float> matrix(rows, 2.5F);
   try {
     const auto turned =
-        transpose(version(), matrix, rows, 1).transposed;  // blocks that go on do it
+        transpose(version(), matrix, rows, 1).transposed;  // blocks with a stride can do it
     EXPECT_TRUE(matches(lab::compare_exact(turned, matrix))) << "accepted, but wrong";
   } catch (const lab::invalid_input& error) {
     EXPECT_NE(std::string(error.what()).find(std::to_string(limit)), std::string::npos)

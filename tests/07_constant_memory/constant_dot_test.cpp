@@ -74,7 +74,7 @@ REQUIRED_WORK(PassesThroughConstantMemory) {
                                     [&](std::size_t bytes) { return bytes >= bytes_of(b); }),
               constant ? 1 : 2)
         << name << ": vectors in device memory";
-    // (The last pass is not full. Of b there is nothing but what constant memory has.)
+    // (The last pass is not full. b is nowhere but in constant memory.)
     const std::size_t memory =
         std::accumulate(done.device_memory.begin(), done.device_memory.end(), std::size_t{0});
     EXPECT_LT(memory, (constant ? 1 : 2) * bytes_of(a) + bytes_of(b) / 8) << name;
@@ -168,8 +168,8 @@ TEST_P(EachStep, LosesNoMoreThanThreadsWith16ProductsWould) {
 }
 
 TEST_P(EachStep, LosesNoMoreInLongerVectors) {
-  // The bound does not grow with the length: a grid of a few blocks, whose threads go on and on,
-  // is within it for a pass, and not for 64 of them.
+  // The bound does not grow with the length: a grid of a few blocks, with a long loop in each
+  // thread, is within it for one pass, but not for 64 of them.
   lab::testing::expect_at_full_size([&] {
     vector a(64 * kMostInAPass, 0.96875F);
     const vector b(a.size(), 1.0F);
@@ -181,7 +181,7 @@ TEST_P(EachStep, LosesNoMoreInLongerVectors) {
 }
 
 TEST_P(EachStep, ReadsNothingBeyondTheEndsOfItsVectors) {
-  // Behind both there are addresses without memory.
+  // After both of them, there are addresses without memory.
   constexpr std::size_t kBytes = std::size_t{1} << 18;  // a multiple of every page
   void* const memory =
       mmap(nullptr, 2 * kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -179,7 +179,7 @@ TEST_P(EachStep, ShowsTheNearerSphereInEitherOrder) {
   for (const scene_of_spheres& scene : {scene_of_spheres{near, far}, scene_of_spheres{far, near}}) {
     const auto picture = render(version(), scene, 20, 20).picture;
     EXPECT_EQ(picture.at(10, 10), (rgba{255, 0, 0, 255}));
-    EXPECT_EQ(picture.at(16, 10).r, 0);  // beside the red one the green one is seen
+    EXPECT_EQ(picture.at(16, 10).r, 0);  // next to the red one, the green one is visible
     EXPECT_GT(picture.at(16, 10).g, 0);
     EXPECT_TRUE(matches(lab::compare_exact(picture, reference(scene, 20, 20))));
   }
@@ -211,7 +211,7 @@ TEST_P(EachStep, LooksAtTheLastSphereToo) {
 }
 
 TEST_P(EachStep, DrawsABlackPictureOfAnEmptyScene) {
-  // The scene before it, which constant memory still holds, is not to be seen.
+  // The previous scene, which constant memory still holds, must not be visible.
   EXPECT_LT(black_pixels(render(version(), scene_for(30, 20, 9, 3), 30, 20).picture), 600);
   EXPECT_EQ(render(version(), {}, 30, 20).picture, lab::bitmap(30, 20));
 }
@@ -224,8 +224,8 @@ TEST_P(EachStep, ForgetsTheSceneBefore) {
 }
 
 TEST_P(EachStep, RoundsAsTheReferenceDoes) {
-  // Of a sphere as large as this one sees only a piece of the rim, where dz is the root of a small
-  // difference of large squares: one rounding more or less is seen in many pixels.
+  // Only a piece of the rim of such a large sphere is visible, where dz is the root of a small
+  // difference of large squares: one rounding more or less shows in many pixels.
   for (const float radius : {1e3F, 1e4F, 1e5F, 1e6F}) {
     const scene_of_spheres scene{
         {0.6F * radius + 11.3F, 0.8F * radius - 7.7F, 0.1F, radius, 1, 0.9F, 0.7F}};
@@ -310,7 +310,7 @@ TEST_P(EachStep, RefusesPicturesWithoutPixels) {
       render(version(), scene, extent.width, extent.height);
       ADD_FAILURE() << "a picture of " << sides << " pixels was drawn";
     } catch (const lab::invalid_input& refusal) {
-      // Before anything is allocated: this is who refuses, and not the bitmap.
+      // Before anything is allocated: the refusal must come from here, not from the bitmap.
       EXPECT_EQ(std::string(refusal.what()).find("ray_tracer: a picture of " + sides), 0U)
           << refusal.what();
     }

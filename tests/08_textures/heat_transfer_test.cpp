@@ -162,7 +162,7 @@ TEST_P(Cells, AreTheReferencesAfterEachOfTheFirstSteps) {
   for (const int steps : {0, 1, 2, 3, 4}) EXPECT_TRUE(is_right(version.value, p, steps));
 }
 
-// However many steps a launch takes, one of these numbers leaves some for the last one.
+// However many steps a launch does, one of these numbers leaves a remainder for the last launch.
 TEST(SeveralSteps, TakesAnyNumberOfSteps) {
   const plate p = random_plate(71, 53, 16);
   std::vector<float> expected = p.initial;
@@ -213,7 +213,7 @@ TEST_P(EachStep, SimulatesTheBooksPlateShrunk) {
 }
 
 TEST_P(EachStep, IsTheReferenceAtTheProgramsSize) {
-  // Few steps: the 90 of the book are taken on smaller plates.
+  // Few steps: smaller plates take the 90 of the book.
   expect_at_full_size(
       [&] { return is_right(version(), random_plate(kDefaultSize, kDefaultSize, 20), 17); });
 }

@@ -198,7 +198,7 @@ TEST(Fetch, TakesMoreTexelsThanAnArrayMayHave) {
 
 // --- arrays --------------------------------------------------------------------------------------
 
-/// u in texels as a place of tex1D.
+/// u, in texels, as a coordinate for tex1D.
 float coordinate_of(float u, std::size_t n, const settings& sampling) {
   return sampling.normalized ? u / static_cast<float>(n) : u;
 }
@@ -346,7 +346,7 @@ TEST(Textures, OfNothingOrTooMuchAreRefused) {
   EXPECT_THROW(sample({}, {}, vector{0.5F}), lab::invalid_input);
   EXPECT_THROW(fetch({}, {}), lab::invalid_input) << "without indices, too";
   EXPECT_THROW(sample({}, {}, {}), lab::invalid_input) << "without coordinates, too";
-  // So many floats need not be there, since they are refused before anybody reads one.
+  // This many floats need not exist, since they are refused before one is read.
   const vector one(1);
   const std::span<const float> claimed(one.data(), lab::most_texels_in_linear_memory() + 1);
   EXPECT_THROW(fetch(claimed, std::vector<int>{0}), lab::invalid_input);

@@ -124,7 +124,8 @@ REQUIRED_WORK(OfOneArrayAndLinearMemoryTheArrayHasTheFirstVector) {
 REQUIRED_WORK(TheCurrentDeviceIsAskedForItsLimitsAndDoesTheWork) {
   const int device = lab::device_count() - 1;
   const on_device here(device);
-  // Whoever keeps the limits of each device asks once. So no other case asks this device before.
+  // Code that keeps the limits of each device queries them once. So no other case queries this
+  // device before.
   static std::set<std::string> asked;
   for (const auto& [version, name] : kSteps) {
     const auto question =
@@ -195,7 +196,7 @@ TEST_P(EachStep, SaysHowLongItTook) {
 }
 
 TEST_P(EachStep, RefusesWhatIsTooLongWithASentence) {
-  // So many floats need not be there, since they are refused before anybody reads one.
+  // This many floats need not exist, since they are refused before one is read.
   const vector one(1);
   for (const std::size_t n :
        {longest(version()) + 1, (std::size_t{1} << 31) + 1, (std::size_t{1} << 32) + 1}) {
@@ -225,7 +226,7 @@ TEST(Longest, IsNotTooLongForAnArray) {
 }
 
 TEST(LinearMemory, HasMoreElementsThanAFloatCanCount) {
-  // Beyond 2^24 every second number is none of a float's: two indices would be the same one.
+  // Above 2^24 only every second integer is a float: two indices would become the same.
   lab::testing::expect_at_full_size([] {
     constexpr std::size_t kSize = (std::size_t{1} << 24) + 5;
     vector a(kSize);

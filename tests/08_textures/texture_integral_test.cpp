@@ -108,8 +108,8 @@ TEST_P(Samples, AreAddedWithinTheBoundForRandomNumbers) {
 }
 
 TEST(Integral, GetsEachSampleBitByBit) {
-  // All samples are 0 but one, and h is 1: what comes out is that sample, if no filter, no
-  // rounding and no neighbour was involved.
+  // All samples are 0 but one, and h is 1: the result is that sample, if no filter, no rounding and
+  // no neighbour was involved.
   const std::size_t n = 1000;
   lab::random_source random(5);
   using limits = std::numeric_limits<float>;
@@ -155,7 +155,7 @@ TEST(Integral, ForgetsThePreviousCall) {
 
 TEST(Integral, RefusesNoSamplesAndTooMany) {
   EXPECT_THROW(integrate({}, 0, 1), lab::invalid_input);
-  // So many floats need not be there, since they are refused before anybody reads one.
+  // This many floats need not exist, since they are refused before one is read.
   const vector one(1);
   const std::span<const float> claimed(one.data(), lab::most_texels_in_linear_memory() + 1);
   EXPECT_THROW(integrate(claimed, 0, 1), lab::invalid_input);

@@ -165,7 +165,7 @@ TEST(GlImage, RefusesPicturesThatCannotBe) {
       draw(extent.width, extent.height);
       ADD_FAILURE() << "a picture of " << sides << " pixels was drawn";
     } catch (const lab::invalid_input& refusal) {
-      // Before anything is made: this is who refuses, and not the canvas.
+      // Before anything is created: the refusal must come from here, not from the canvas.
       EXPECT_EQ(std::string(refusal.what()).find("gl_image: a picture of " + sides), 0U)
           << refusal.what();
     }

@@ -224,7 +224,7 @@ TEST(Alone, CasSwapsOnlyWhatWasExpected) {
   EXPECT_EQ(alone(operation::cas, 5, {5, 7}), expected(5, 5));
 }
 
-// --- each operation in a crowd -------------------------------------------------------------------
+// --- each operation by many threads --------------------------------------------------------------
 
 class Apply : public ::testing::TestWithParam<std::tuple<named_operation, std::size_t>> {};
 
@@ -379,7 +379,7 @@ TEST_P(Sums, AreThoseOfTheGroups) {
       << "the second time";
 }
 
-/// Nothing, and the reason, where this device cannot do it.
+/// If this device cannot do it: nothing, and the reason.
 bool host_may_join() {
   int device = 0, concurrent = 0;
   CUDA_CHECK(cudaGetDevice(&device));

@@ -72,9 +72,9 @@ REQUIRED_WORK(ThreadsThatCountThemselves) {
 }
 
 REQUIRED_WORK(EachThreadForItself) {
-  // Threads may first agree on a number in their warp or block, and one of them adds it. But where
-  // threads neither add nor share anything, another one has counted them. (In the second grid each
-  // thread is a block.)
+  // Threads may first agree on a number in their warp or block, and one of them adds it. But if
+  // threads neither add nor share anything, another thread has counted them. (In the second grid
+  // each thread is a block.)
   for (const shape& grid : {shape{{3, 2}, {5, 7}}, shape{{7, 5}, {1, 1}}}) {
     const lab::testing::work done = work_of([&] {
       return count(condition::every_thread, grid).count ==
@@ -150,7 +150,7 @@ TEST_P(EachCondition, LosesNoneOfAMillionThreads) {
 }
 
 TEST_P(EachCondition, BeginsAtZeroEveryTime) {
-  // Counts that are left in memory that is given out again would add up.
+  // Counts that are left in memory that is allocated again would add up.
   for (const shape& grid : {shape{{9, 4}, {8, 8}}, shape{{9, 4}, {8, 8}}, shape{{1, 2}, {3, 1}}})
     EXPECT_EQ(count(criterion(), grid).count, closed_form(criterion(), grid)) << name_of(grid);
 }

@@ -61,7 +61,7 @@ void expect_right_counts(step version, const std::vector<std::uint8_t>& bytes,
 // --- who does the work ---------------------------------------------------------------------------
 
 REQUIRED_WORK(CountersOfTheKindThatEachStepIsNamedFor) {
-  // All bytes are equal: whoever has one counter for all lanes of a warp has them take turns.
+  // All bytes are equal: with one counter for all lanes of a warp, the lanes wait for each other.
   const auto bytes = make_bytes(data::constant, 64 * 1024 + 7, 1);
   for (const auto& [version, name] : kSteps) {
     const lab::testing::work done = work_of(
@@ -166,7 +166,7 @@ TEST_P(EachStep, TellsTheBytesOfAWordApart) {
 TEST_P(EachStep, CountsMoreBytesThanAGridHasThreads) {
   const std::size_t threads = std::size_t{device_limit(cudaDevAttrMultiProcessorCount)} *
                               device_limit(cudaDevAttrMaxThreadsPerMultiProcessor);
-  // Of 16 bytes: four that a thread has under way at once, and one by one its fifth and sixth.
+  // Of 16 bytes: four that a thread has in flight at once, and its fifth and sixth one by one.
   const std::size_t loads = 5 * threads + 3;
   expect_right_counts(version(), make_bytes(data::random, 16 * loads + 7, 11));
 }
@@ -224,7 +224,7 @@ TEST_P(EachStep, LeavesItsInputAlone) {
 }
 
 TEST_P(EachStep, BeginsAtZeroEveryTime) {
-  // Counts left in memory that is given out again would add up.
+  // Counts left in memory that is allocated again would add up.
   expect_right_counts(version(), make_bytes(data::random, 5003, 1));
   expect_right_counts(version(), make_bytes(data::random, 5003, 2));
 }

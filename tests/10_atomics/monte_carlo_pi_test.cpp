@@ -266,7 +266,7 @@ TEST_P(EachStep, BeginsAtZeroEveryTime) {
 }
 
 TEST_P(EachStep, BeginsAtZeroWhenItsKernelIsRepeated) {
-  // As a program repeats it to measure its time: with the counter of the launch before.
+  // As a program repeats it to measure its time: with the counter of the previous launch.
   const lab::repeated_timing samples(3);
   const auto result = count_hits(version(), 5000, 4);
   EXPECT_EQ(result.hits, reference_hits(5000, 4));

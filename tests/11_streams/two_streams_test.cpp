@@ -75,7 +75,7 @@ REQUIRED_WORK(StreamsThatTakeTurns) {
                 : call.find("Synchronize") != call.npos ? "w"
                 : call == "cudaStreamWaitEvent"         ? "w"
                                                         : "";
-    queued.resize(queued.find_last_not_of('w') + 1);  // what waits before and after is welcome
+    queued.resize(queued.find_last_not_of('w') + 1);  // waits before and after are allowed
     queued.erase(0, queued.find_first_not_of('w'));
     EXPECT_EQ(queued, version == step::breadth_first ? "cccckkcccccckkcc" : "cckccckccckccckc")
         << name << ": the order of copies (c) and kernels (k), with no wait (w) among them";

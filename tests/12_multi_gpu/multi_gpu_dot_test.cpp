@@ -65,7 +65,7 @@ REQUIRED_WORK(PiecesFromPinnedMemoryOnEveryDevice) {
   int devices = 0;
   CUDA_CHECK(cudaGetDeviceCount(&devices));
   const auto count = static_cast<std::size_t>(devices);
-  // Several pieces for each device, whatever size is sensible.
+  // Several pieces for each device, whatever size they have.
   const std::size_t n = count * 700'000;
   const vector a = whole_numbers(n, 1, -2, 2), b = whole_numbers(n, 2, -1, 1);
   const auto done = work_of([&] { return is_exact(step::staged, a, b); });
@@ -158,7 +158,7 @@ TEST(SplitOfShares, RefusesWhatCannotBeShared) {
   for (const shares& speeds : {shares{}, shares{0}, shares{0, 0}, shares{-1}, shares{2, -1},
                                shares{nan, 1}, shares{infinity, 1}, shares{1e308, 1e308}})
     EXPECT_THROW(split(10, speeds), lab::invalid_input);
-  // Of what is no number at all, the sentence says so, instead of what the sum comes to.
+  // If a share is not a number, the message says so, instead of giving the sum.
   for (const double share : {nan, infinity, -1.0}) {
     try {
       split(10, shares{1, share});
@@ -259,7 +259,7 @@ TEST_P(EachStep, EveryDeviceCanDoItAlone) {
 
 TEST_P(EachStep, ReadsNothingBehindTheEndInItsLastRound) {
   // A thread adds four products at a time, a stride of the grid apart, while all four are there.
-  // Where they just are, or just are not, a comparison with <= reads one element too many.
+  // If they just are, or just are not, a comparison with <= reads one element too many.
   const std::size_t stride =
       std::size_t{8} * 256 * lab::device_limit(cudaDevAttrMultiProcessorCount);
   for (const std::size_t n : {3 * stride, 3 * stride + 1, 4 * stride - 1, 4 * stride,
@@ -290,8 +290,8 @@ TEST_P(EachStep, KeepsTheCurrentDevice) {
   }
 }
 
-// A device whose memory is full shows whether it was given work: then it has to fail. (Not in
-// step staged, which needs room for a few pieces only.)
+// A device whose memory is full shows whether it is given work: if so, it must fail. (Not in step
+// staged, which needs room for a few pieces only.)
 
 class InDeviceMemory : public lab::testing::each_step<named_step> {};
 INSTANTIATE_TEST_SUITE_P(Steps, InDeviceMemory, ::testing::Values(kSteps[0], kSteps[1]),

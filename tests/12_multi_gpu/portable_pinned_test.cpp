@@ -273,7 +273,7 @@ TEST_P(EachStep, TheMemoryIsPinnedAndMappedForEveryDeviceWhoeverAllocatedIt) {
         EXPECT_NE(seen.flags & cudaHostAllocPortable, 0U)
             << "memory that is pinned for all devices was requested";
       }
-#ifdef __CPU_DEVICE__  // a GPU's driver may say more than it was asked for
+#ifdef __CPU_DEVICE__  // a GPU's driver may report more flags than were requested
       if (GetParam().mode == pinning::one_device) {
         EXPECT_EQ(seen.flags & cudaHostAllocPortable, 0U);
       }
@@ -284,7 +284,7 @@ TEST_P(EachStep, TheMemoryIsPinnedAndMappedForEveryDeviceWhoeverAllocatedIt) {
 }
 
 #ifdef __CPU_DEVICE__
-/// Has the runtime say something else of pinned memory.
+/// Makes the runtime report something else about pinned memory.
 class said {
  public:
   explicit said(cpu_device::said_of_pinned_memory words) {
@@ -376,7 +376,7 @@ TEST_P(Late, TheSumsAreReadWhenTheyAreThere) {
 }
 
 REQUIRED_WORK(AHostThreadForEachDeviceWhereNothingIsCopied) {
-  cpu_device::set_stream_policy(cpu_device::stream_policy::eager);  // who launches a kernel runs it
+  cpu_device::set_stream_policy(cpu_device::stream_policy::eager);  // a kernel's launcher runs it
   const auto devices = static_cast<std::size_t>(lab::device_count());
   const vector ones(1000, 1.0F);
   for (const named_version& version : kVersions) {

@@ -140,7 +140,7 @@ TEST_P(EachStep, ReadsBothVectorsAlsoBesideAZero) {
 
 TEST_P(EachStep, ReadsNothingBehindTheEndInItsLastRound) {
   // A thread adds four products at a time, a stride of the grid apart, while all four are there.
-  // Where they just are, or just are not, a comparison with <= reads one element too many.
+  // If they just are, or just are not, a comparison with <= reads one element too many.
   const std::size_t stride =
       std::size_t{4} * 256 * lab::device_limit(cudaDevAttrMultiProcessorCount);
   for (const std::size_t n : {3 * stride, 3 * stride + 1, 4 * stride - 1, 4 * stride,

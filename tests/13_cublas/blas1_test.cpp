@@ -31,7 +31,7 @@ using lab::testing::expect_failures_reported;
 using lab::testing::matches;
 using array = std::vector<double>;
 
-/// Numbers from low to high, of which no two are alike (but by chance), and of which none is 0.
+/// Numbers from low to high, all different (except by chance), and none of them 0.
 array random_array(std::size_t size, std::uint64_t seed, float low = -2, float high = 3) {
   const std::vector<float> numbers = lab::random_floats(size, seed, low, high);
   array result(numbers.begin(), numbers.end());

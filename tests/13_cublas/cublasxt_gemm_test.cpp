@@ -329,7 +329,7 @@ TEST(Devices, AllWorkWhoAreAsked) {
   constexpr int kBlock = 1024;  // 4 MiB a tile
   const matrix a = whole_numbers(1030, 3, 1, -9, 9), b = whole_numbers(3, 1030, 2, -9, 9);
   for (const int full : {0, 1, 2}) {
-    // This device has no room for a tile. Whoever leaves it out is not disturbed by that.
+    // This device has no room for a tile. A call that leaves it out does not notice.
     const full_device occupied(full);
     const std::vector<int> others{(full + 1) % 3, (full + 2) % 3};
     EXPECT_TRUE(is_product(multiply(op::none, a, b, {others, kBlock}).c, op::none, a, b));
@@ -337,7 +337,7 @@ TEST(Devices, AllWorkWhoAreAsked) {
       EXPECT_THROW(multiply(op::none, a, b, {devices, kBlock}), lab::cublas_error);
       (void)cudaGetLastError();
     }
-    // Small tiles find a place.
+    // Small tiles fit.
     EXPECT_TRUE(is_product(multiply(op::none, a, b, {{}, 128}).c, op::none, a, b));
   }
 }

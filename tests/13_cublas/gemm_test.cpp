@@ -36,8 +36,8 @@ using vector = std::vector<float>;
 
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 
-/// A matrix and its array: rows are `padding` further apart than long, and what is between them
-/// and after the last is NaN.
+/// A matrix and its array: rows are `padding` further apart than they are long; everything between
+/// them and after the last one is NaN.
 struct matrix {
   matrix(std::size_t its_rows, std::size_t its_cols, std::size_t padding, const vector& tight)
       : rows(its_rows),
@@ -202,7 +202,7 @@ TEST_P(EachStep, TakesScalarsOfEverySign) {
 }
 
 TEST_P(EachStep, IsRightWhenTheCallIsRepeated) {
-  // As a program repeats it to measure its time: C is not the result of the call before.
+  // As a program repeats it to measure its time: C is not the result of the previous call.
   const vector left = lab::testing::whole_numbers(5 * 7, 1, -9, 14);
   const vector right = lab::testing::whole_numbers(7 * 3, 2, -5, 9);
   const vector old = lab::testing::whole_numbers(5 * 3, 3, -50, 90);

@@ -51,7 +51,7 @@ std::size_t y_length(step version, std::size_t rows, std::size_t cols) {
 
 // --- who does the work ---------------------------------------------------------------------------
 
-/// What cuBLAS was asked to calculate: all calls but those that prepare, and copy.
+/// What cuBLAS was asked to compute: all calls except those that prepare or copy.
 std::string calculated(const lab::testing::work& done) {
   std::string names;
   for (const auto& [name, times] : done.calls) {
@@ -207,7 +207,7 @@ TEST_P(EachStep, KeepsWhatIsNoNumber) {
 }
 
 TEST_P(EachStep, IsRightWhenTheCallIsRepeated) {
-  // As a program repeats it to measure its time: y is not the result of the call before.
+  // As a program repeats it to measure its time: y is not the result of the previous call.
   const vector a = whole_numbers(5 * 7, 1, -9, 14);
   const vector x = whole_numbers(x_length(version(), 5, 7), 2, -5, 9);
   const vector y = whole_numbers(y_length(version(), 5, 7), 3, -50, 90);

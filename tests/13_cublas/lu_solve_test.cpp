@@ -40,8 +40,8 @@ using vector = std::vector<double>;
 
 void append(vector& to, const vector& more) { to.insert(to.end(), more.begin(), more.end()); }
 
-/// Whole numbers whose diagonal outweighs the rest of its row by `n` at least, and then the rows
-/// moved up by one, so that no row stands where it is the pivot.
+/// Whole numbers whose diagonal exceeds the rest of its row by at least `n`, and then the rows
+/// moved up by one, so that no row is where it is the pivot.
 ///
 /// Before the move, the inverse's rows add up to 1 / n at most (in absolute values); exchanging
 /// rows only exchanges the columns of the inverse.
@@ -104,7 +104,7 @@ REQUIRED_WORK(TheBatchInCublasAndAKernelThatTransposes) {
        .calls = {"cublasDgetrfBatched", "cublasDgetrsBatched"},
        .library = true},
       {1, 3, 20}));
-  // One right-hand side, too: there is nothing to be transposed then, but still to be solved.
+  // One right-hand side, too: then there is nothing to transpose, but still something to solve.
   EXPECT_TRUE(at_other_sizes(
       [](std::size_t n) {
         return is_solved(random_numbers(n * n, n), random_numbers(n, n + 1), {1, n, 1});

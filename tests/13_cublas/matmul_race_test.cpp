@@ -161,7 +161,7 @@ REQUIRED_WORK(EveryLapBeginsAnew) {
 class Race : public ::testing::TestWithParam<std::tuple<racer, shape>> {};
 // All sides different; rows, columns; around a tile of 16 and around a warp; primes. A of 64 x 5
 // and B of 64 x 5 have 1280 bytes, a multiple of 256: on the CPU device their guard pages begin
-// right behind them.
+// right after them.
 INSTANTIATE_TEST_SUITE_P(
     Racers, Race,
     ::testing::Combine(::testing::ValuesIn(kRacers),

@@ -70,7 +70,7 @@ REQUIRED_WORK(CallsOfCublasAndAKernelThatWidens) {
         << (wide ? "in_double" : "in_float");
   }
   const lab::testing::work asked = work_of([&] {
-    // Here the library refuses: a number would come from somebody else.
+    // Here the library refuses, so a number would have to come from elsewhere.
     return ask_for_mixed_types(x, y) == std::nullopt;
   });
   EXPECT_TRUE(as_required(asked, {.kernels = 0, .calls = {"cublasDotEx"}, .library = true}));

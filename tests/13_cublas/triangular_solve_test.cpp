@@ -164,7 +164,7 @@ TEST(Solve, ForgetsThePreviousCall) {
 }
 
 TEST(Solve, IsRightWhenTheCallIsRepeated) {
-  // As a program repeats it to measure its time: b is not the x of the call before.
+  // As a program repeats it to measure its time: b is not the x of the previous call.
   const text_system text;
   const lab::repeated_timing samples(3);
   EXPECT_TRUE(matches(check(solve(step::lower, text.view()).x, step::lower, text.view())));
@@ -236,7 +236,7 @@ TEST_F(Failure, NegativeN) {
 TEST_F(Failure, IncrementOfZero) {
   system_.increment = 0;
   expect_refused_by_cublas(system_, {}, CUBLAS_STATUS_INVALID_VALUE);
-  system_.a = system_.a.first(35);  // too short as well: with such an increment, nobody counts
+  system_.a = system_.a.first(35);  // too short, too: not checked for an increment of 0
   expect_refused_by_cublas(system_, {}, CUBLAS_STATUS_INVALID_VALUE);
 }
 
@@ -297,7 +297,7 @@ TEST_F(Failure, ZeroOnTheDiagonal) {
   // The smallest number that is not zero is not refused.
   EXPECT_NO_THROW(solve(step::lower, {1, array{0x1p-1074}, 1, array{1}, 1}));
   EXPECT_NE(refusal({1, array{0}, 1, array{1}, 1}).find("row 0"), std::string::npos);
-  // Nor is what is no number, nor a zero beside the diagonal.
+  // Nor is a NaN, nor a zero beside the diagonal.
   EXPECT_TRUE(std::isnan(solve(step::lower, {1, array{kNaN}, 1, array{1}, 1}).x[0]));
   EXPECT_EQ(solve(step::lower, {2, array{2, 0, 0, 4}, 2, array{2, 8}, 1}).x, (array{1, 2}));
   EXPECT_EQ(solve(step::upper, {2, array{2, 0, 0, 4}, 2, array{2, 8}, 1}).x, (array{1, 2}));
@@ -309,7 +309,7 @@ TEST_F(Failure, ZeroOnTheDiagonal) {
 }
 
 TEST_F(Failure, ZeroOnTheDiagonalThatIsTrusted) {
-  // cuBLAS does not test for it: it divides, and says that all is well.
+  // cuBLAS does not test for it: it divides, and reports success.
   array a = text_.a;
   a[2 * 6 + 2] = 0;
   system_.a = a;
@@ -367,7 +367,8 @@ TEST(Check, RejectsSolutionsOfWhatIsNoSystem) {
     EXPECT_FALSE(check(text.b, step::lower, wrong).ok);
 }
 
-// The last one: where nobody refuses it, a GPU goes far astray, and can do nothing after that.
+// The last one: if it is not refused, a GPU accesses memory far outside, and is of no use after
+// that.
 TEST(Lengths, AreNotCountedInInts) {
   const text_system text;  // 2^32 + 1 elements are needed: 1, if an int counts them
   const int huge = std::numeric_limits<int>::max();

@@ -77,7 +77,7 @@ REQUIRED_WORK(TilesThatAreSortedByTheirThreadsInOneLaunch) {
       const lab::testing::work done = work_of([&, version = version, length = length] {
         return sorts(version, input, {16384 / length, length});
       });
-      // Whoever waits before a stage and behind it has twice as many barriers.
+      // With a barrier before and after each stage, there would be twice as many.
       EXPECT_TRUE(as_required(done, {.threads = 1024,
                                      .blocks = 4,
                                      .barriers = 2 * barriers + 2,
@@ -116,7 +116,7 @@ REQUIRED_WORK(AsManyLaunchesAsAreClaimed) {
 }
 
 REQUIRED_WORK(KernelsThatSortInBothDirections) {
-  // Bytes that are the same for both directions have been turned round by the host.
+  // If the bytes are the same for both directions, the host has reversed the arrays.
   const key_values input = make_key_values(16384, 13);
   for (const auto& [version, name] : kSteps)
     for (const std::size_t length : {std::size_t{64}, std::size_t{8192}}) {
@@ -194,7 +194,7 @@ TEST_P(EachStep, KeepsPairsTogetherWhereManyKeysAreEqual) {
 }
 
 TEST_P(EachStep, SortsKeysAndValuesAtTheEndsOfTheirRange) {
-  // Keys are unsigned: 0xFFFFFFFF is the largest, not -1, and no mark for a place that is empty.
+  // Keys are unsigned: 0xFFFFFFFF is the largest one, not -1, and does not mark an empty element.
   for (const direction order : kDirections)
     for (const batch arrays :
          {batch{1, 1}, batch{65, 16}, batch{4, 64}, batch{3, 2048}, batch{1, 8192}})
@@ -211,8 +211,8 @@ TEST_P(EachStep, SortsWhatIsSortedOrReversedAlready) {
 }
 
 TEST_P(EachStep, SortsEveryPatternOfTwoKeys) {
-  // What a network of comparators does right with all patterns of 0 and 1, it does right with
-  // everything: here all 65 536 patterns of 16 elements, an array each.
+  // A network of comparators that sorts all patterns of 0 and 1 sorts everything: here all 65 536
+  // patterns of 16 elements, an array each.
   key_values input{std::vector<std::uint32_t>(std::size_t{16} << 16), {}};
   for (std::size_t i = 0; i < input.keys.size(); ++i)
     input.keys[i] = static_cast<std::uint32_t>(i / 16 >> i % 16 & 1);
@@ -269,7 +269,7 @@ TEST_P(EachStep, RefusesInputOfAnotherLength) {
 }
 
 TEST_P(EachStep, RefusesMoreElementsThanCanBeCounted) {
-  // 2^63 arrays of 2 are 2^64 elements: 0, if nobody looks.
+  // 2^63 arrays of 2 are 2^64 elements, which wraps around to 0.
   EXPECT_THROW(sort(version(), {}, {}, {std::size_t{1} << 63, 2}), lab::invalid_input);
   EXPECT_THROW(sort(version(), {}, {}, {0, std::size_t{1} << 32}), lab::invalid_input);
 }

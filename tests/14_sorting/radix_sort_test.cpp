@@ -51,8 +51,8 @@ using lab::testing::matches;
 using lab::testing::work_of;
 
 #ifdef __CPU_DEVICE__
-// A block that waits for one that cannot begin waits for ever. The CPU device ends it; 30 seconds,
-// its default, would be a long time for a student to wait.
+// A block that waits for one that cannot start waits forever. The CPU device ends it; its default
+// of 30 seconds would be a long time for a student to wait.
 const lab::testing::setting kTimeLimit("CPU_DEVICE_TIME_LIMIT", "10",
                                        lab::testing::setting::when::unless_given);
 // A device that is soon full, as in chapter 12, but with room for all tests on many processors.
@@ -96,8 +96,8 @@ void expect_one_sweep(const lab::testing::work& done, std::size_t bytes_of_keys,
   const std::size_t some = bytes_of_keys / 4;  // for what the tiles tell each other
   std::size_t passes = 0, read_by_others = 0;
   for (const auto& k : done.kernels) {
-    // (How often a block looks before there is something to see depends on luck. A look is an
-    // atomic access of 8 bytes at most.)
+    // (How often a block polls before there is something to read depends on chance. Each time is an
+    // atomic access of at most 8 bytes.)
     const std::uint64_t plain_reads = k.reads - std::min(k.reads, 8 * k.atomics);
     if (k.plain_writes < bytes) {
       read_by_others += plain_reads;
@@ -247,7 +247,7 @@ TEST_P(EachStep, SortsFloatsInTheOrderOfTheirBits) {
                                        limits::max(),
                                        infinity,
                                        nan};
-  // Twice, in another order, so that each has an equal one that comes before or behind it.
+  // Twice, in another order, so that each has an equal one before or after it.
   std::vector<float> keys;
   for (std::size_t i = 0; i < 2 * in_order.size(); ++i)
     keys.push_back(in_order[i * 5 % in_order.size()]);
@@ -309,7 +309,7 @@ TEST_P(EachStep, ForgetsThePreviousCall) {
 }
 
 TEST_P(EachStep, IsRightWhenItsKernelsAreRepeated) {
-  // As a program repeats them to measure their time: with the memory of the launch before.
+  // As a program repeats them to measure their time: with the memory of the previous launch.
   const lab::repeated_timing samples(3);
   EXPECT_TRUE(sorts(version(), random_keys<float>(9000, 6)));
   EXPECT_TRUE(sorts_keys_alone(version(), random_keys<std::int32_t>(9000, 7)));
@@ -420,8 +420,7 @@ TEST(Check, SeesWhatIsWrong) {
   EXPECT_FALSE(is_right({3, 7}, {1, 0}));
 }
 
-/// Of a cudaMalloc that fails Thrust makes a bad_alloc, which the contract passes on. It names the
-/// error.
+/// If cudaMalloc fails, Thrust throws bad_alloc, which the contract passes on. It names the error.
 template <class Sort>
 ::testing::AssertionResult as_cuda_error(const Sort& sorts_right) {
   try {

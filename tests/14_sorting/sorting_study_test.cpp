@@ -80,7 +80,7 @@ auto studied(method algorithm, const problem& workload, unsigned samples) {
 }
 
 REQUIRED_WORK(EverySampleSortsWhatTheCheckHasSorted) {
-  // One sample more is the same work once more, and it is what the check has been, too.
+  // One more sample is the same work again, and so was the check.
   for (const method algorithm : {method::bitonic, method::odd_even}) {
     std::vector<std::map<std::string, std::uint64_t>> requests;  // of 1, 2, … samples
     std::vector<std::size_t> launches;
@@ -170,12 +170,12 @@ REQUIRED_WORK(WhatIsWrongIsNeitherTimedNorSortedAgain) {
 class Problems : public ::testing::TestWithParam<batch> {};
 
 TEST_P(Problems, HaveARowForEveryMethod) {
-  // No row comes without a right sort: study() throws where one is wrong.
+  // No row comes without a right sort: study() throws if one is wrong.
   const std::vector<problem> problems = {make_problem(GetParam(), 1)};
   EXPECT_TRUE(matches(check(study(problems, kAll, 2), problems, kAll, 2)));
 }
 
-// Around a tile of 1024; one array, several, tiles that overhang.
+// Around a tile of 1024; one array, several, tiles that extend past the end.
 INSTANTIATE_TEST_SUITE_P(Batches, Problems,
                          ::testing::Values(batch{1, 1}, batch{5, 1}, batch{1, 2}, batch{7, 2},
                                            batch{33, 16}, batch{17, 64}, batch{3, 512},
@@ -215,7 +215,7 @@ TEST(Study, LeavesItsProblemsAlone) {
 }
 
 TEST(Study, SortsTheLargestKeysOfABatch) {
-  // An array's number stands above its keys: none of these may spill into it.
+  // An array's number is in the bits above its keys: no key may overflow into it.
   problem workload = make_problem({8, 16}, 8);
   for (std::size_t i = 0; i < workload.input.keys.size(); i += 2)
     workload.input.keys[i] = 0xFFFFFFFFU;
@@ -240,7 +240,7 @@ TEST(Study, TellsManyArraysApart) {
 // --- no row without verification -----------------------------------------------------------------
 
 TEST(Study, RefusesATimeForASortThatIsNotTheExpectedOne) {
-  // Here it is the expectation that is wrong, in one key: the first, the last, one between.
+  // Here the expected result is wrong, in one key: the first, the last, one in between.
   for (const std::size_t index : {0U, 37U, 95U})
     for (const method algorithm : kAll) {
       problem wrong = make_problem({3, 32}, 11);

@@ -38,8 +38,8 @@ using lab::testing::whole_numbers;
 using lab::testing::work_of;
 using vector = std::vector<float>;
 
-// A lock that is never given back, or a block that waits for one that has not begun, makes the
-// kernel wait for ever. The CPU device ends it; 30 seconds, its default, would be a long time for a
+// A lock that is never released, or a block that waits for one that has not started, makes the
+// kernel wait forever. The CPU device ends it; its default of 30 seconds would be a long time for a
 // student to wait.
 const setting kTimeLimit("CPU_DEVICE_TIME_LIMIT", "10", setting::when::unless_given);
 
@@ -70,7 +70,7 @@ REQUIRED_WORK(AGridThatEndsWithTheSum) {
     for (const auto& k : done.kernels) {
       EXPECT_EQ(k.blocks, 12U) << name;
       if (!done.watched) continue;
-      // (How many atomics those are depends on luck: a thread that waits looks again and again.)
+      // (How many atomics those are depends on chance: a thread that waits polls again and again.)
       EXPECT_LE(k.atomic_threads, 2 * 12U)
           << name << ": one thread per block is enough for the atomics";
       if (version == step::atomic_add) {
@@ -90,7 +90,7 @@ REQUIRED_WORK(AGridThatEndsWithTheSum) {
 
 REQUIRED_WORK(AsManyBlocksAsWereAskedFor) {
   const vector ones(3000,
-                    1.0F);  // most blocks have no elements, and come to the meeting all the same
+                    1.0F);  // most blocks have no elements, but take part anyway
   for (const auto& [version, name] : kSteps)
     for (const unsigned blocks : {1U, 1025U}) {
       const lab::testing::work done =
@@ -148,7 +148,7 @@ INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps), lab::test
 namespace {
 
 TEST_P(EachStep, CountsEachBlockOnceWhereAllCompete) {
-  // Blocks with next to nothing to do before they meet: who is not kept out gets in between.
+  // Blocks with hardly any work before the lock: without exclusion they get in between.
   for (const unsigned blocks : {64U, 1000U}) {
     const vector ones(std::size_t{blocks} * kThreads, 1.0F);
     EXPECT_EQ(dot(version(), ones, ones, blocks).value, static_cast<float>(ones.size()));
@@ -186,8 +186,8 @@ TEST_P(EachStep, SaysHowLongItTook) {
 // --- the order -----------------------------------------------------------------------------------
 
 /// A vector with one number in each part, of very different sizes and both signs. Each has its
-/// opposite (but for the last of an odd number), so that little more remains of their sum than what
-/// was rounded away: which depends on the order.
+/// opposite (but for the last of an odd number), so that little more remains of their sum than the
+/// rounding errors, which depend on the order.
 vector one_number_a_part(unsigned blocks, std::uint64_t seed) {
   lab::random_source random(seed);
   vector a(std::size_t{blocks} * kThreads);

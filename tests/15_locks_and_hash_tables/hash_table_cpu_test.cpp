@@ -41,7 +41,7 @@ void expect_right_table(const numbers& keys, const numbers& values, std::size_t 
   }
 }
 
-/// A table to search in. In a wrong one a search might never end, so that is looked at first.
+/// A table to search in. In a wrong one a search might never end, so the table is checked first.
 table right_table(const numbers& keys, const numbers& values, std::size_t buckets) {
   table built = build(keys, values, buckets).built;
   if (const auto result = check(built, keys, values, buckets); !result.ok)
@@ -195,7 +195,7 @@ TEST(Find, SeesWhatIsInTheTableNow) {
 }
 
 TEST(Find, LooksIntoOneBucketOnly) {
-  // A key that somebody has put into a wrong bucket is not found.
+  // A key that is in the wrong bucket is not found.
   table t = right_table({5, 6}, {1, 2}, 10);
   std::swap(t.heads[5], t.heads[6]);
   EXPECT_EQ(find(t, 5), std::nullopt);

@@ -41,8 +41,8 @@ using lab::testing::setting;
 using lab::testing::work_of;
 using numbers = std::vector<std::uint32_t>;
 
-// A lock that is never given back makes the kernel wait for ever. The CPU device ends it; 30
-// seconds, its default, would be a long time for a student to wait.
+// A lock that is never released makes the kernel wait forever. The CPU device ends it; its default
+// of 30 seconds would be a long time for a student to wait.
 const setting kTimeLimit("CPU_DEVICE_TIME_LIMIT", "10", setting::when::unless_given);
 
 using named_step = lab::testing::named<step>;

@@ -32,8 +32,8 @@ using lab::testing::expect_at_full_size;
 using lab::testing::expect_failures_reported;
 using lab::testing::work_of;
 
-// A lock that is never given back makes the kernel wait for ever. The CPU device ends it; 30
-// seconds, its default, would be a long time for a student to wait.
+// A lock that is never released makes the kernel wait forever. The CPU device ends it; its default
+// of 30 seconds would be a long time for a student to wait.
 const lab::testing::setting kTimeLimit("CPU_DEVICE_TIME_LIMIT", "10",
                                        lab::testing::setting::when::unless_given);
 

@@ -47,8 +47,8 @@ using lab::testing::work_of;
 using lab::testing::work_without_values;
 using numbers = std::vector<std::uint64_t>;
 
-// A search that never ends makes the kernel run for ever. The CPU device ends it; 30 seconds, its
-// default, would be a long time for a student to wait.
+// A search that never ends makes the kernel run forever. The CPU device ends it; its default of 30
+// seconds would be a long time for a student to wait.
 const setting kTimeLimit("CPU_DEVICE_TIME_LIMIT", "10", setting::when::unless_given);
 
 using named_step = lab::testing::named<step>;
@@ -118,7 +118,7 @@ REQUIRED_WORK(KernelsThatInsertFindAndErase) {
       return finds_what_it_should(version, 2 * kKeys,
                                   {insert(keys, values), find(keys), erase(keys), find(keys)});
     });
-    // Half of all slots are empty: two windows a key would do, even to those that copy them.
+    // Half of all slots are empty: two windows per key would be enough, even with copies of them.
     EXPECT_TRUE(as_required(done, {.threads = 512,
                                    .blocks = 2,
                                    .kernels = 4,
@@ -168,8 +168,8 @@ REQUIRED_WORK(InsertionsWithoutLocks) {
 }
 
 REQUIRED_WORK(SearchesThatSoonEndInATableThatIsNearlyFull) {
-  // 95 % of all slots have keys. With double hashing a key that is not there looks at about 8
-  // windows; with the neighbouring window as the next one, at about 50.
+  // 95 % of all slots have keys. With double hashing, the search for a key that is not there reads
+  // about 8 windows; with the neighbouring window as the next one, about 50.
   constexpr std::size_t kKeys = 5003, kSlots = kKeys * 100 / 95;
   for (const auto& [version, name] : kSteps) {
     const numbers keys = different_numbers(version, 2 * kKeys, 3), present = first_of(keys, kKeys),
@@ -214,7 +214,7 @@ TEST_P(Loads, FindsWhatIsThereAndNothingElse) {
 }
 
 TEST_P(EachStep, HasRoomForAsManyKeysAsItHasSlots) {
-  // Whatever the number of windows is, the probes of each key go round the end of the table.
+  // Whatever the number of windows is, the probes of each key wrap around the end of the table.
   for (std::size_t slots = 1; slots <= 100; ++slots) {
     const numbers keys = different_numbers(version(), slots, slots);
     EXPECT_TRUE(finds_what_it_should(version(), slots, {insert(keys, keys), find(keys)})) << slots;
@@ -272,8 +272,8 @@ TEST_P(EachStep, KeepsTheSmallestValueOfAKeyThatComesOften) {
     in_blocks[i] = i % 250;
   }
   for (const numbers& keys : {numbers(values.size(), 77), in_warp, in_blocks}) {
-    // In a table that just holds them, no key may have two slots. One that has is still there when
-    // it has been erased.
+    // In a table that just holds them, no key may have two slots. A key with two is still there
+    // after it has been erased.
     const std::size_t different = keys[0] == 77 ? 1 : *std::ranges::max_element(keys) + 1;
     EXPECT_TRUE(finds_what_it_should(version(), different,
                                      {insert(keys, values), find(keys), erase(keys), find(keys)}));
@@ -422,7 +422,7 @@ TEST_P(EachStep, SaysHowLongTheLastBatchTook) {
 
 FAULT_TEST_P(EachStep, ReportsEveryCallThatFails) {
   const numbers keys = different_numbers(version(), 100, 1);
-  // The last batch is measured; where it is empty, the kernel before it is not.
+  // The last batch is measured; if it is empty, the kernel before it must not be.
   for (const std::vector<batch>& batches :
        {std::vector{insert(keys, keys), erase(every_second(keys)), find(keys)},
         std::vector{insert(keys, keys)}, std::vector{insert(keys, keys), find(keys), find({})}})

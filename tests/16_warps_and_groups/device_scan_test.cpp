@@ -40,8 +40,8 @@ using lab::testing::setting;
 using lab::testing::work_of;
 using vector = std::vector<std::uint32_t>;
 
-// A block that waits for one that cannot begin waits for ever. The CPU device ends it; 30 seconds,
-// its default, would be a long time for a student to wait.
+// A block that waits for one that cannot start waits forever. The CPU device ends it; its default
+// of 30 seconds would be a long time for a student to wait.
 const setting kTimeLimit("CPU_DEVICE_TIME_LIMIT", "10", setting::when::unless_given);
 
 using named_step = lab::testing::named<step>;
@@ -106,21 +106,21 @@ REQUIRED_WORK(BlocksThatTellEachOtherTheirSums) {
         // element that would be 5 / 32.
         EXPECT_LE(k.warp_functions, values.size() / 8)
             << name << ": the warps shuffle more than one sum for several neighbours";
-        // (Of loads the widest is looked at: how often a block looks back is a matter of luck.)
+        // (Only the widest load is checked: how often a block looks back depends on chance.)
         if (done.costs.contains("global store")) {
           EXPECT_LE(done.costs.at("global store").requests, bytes / (16 * 32) * 5 / 4)
               << name << ": more stores of a warp than with 16 bytes per lane";
         }
       }
       if (!done.watched) continue;
-      // A tenth of the array's bytes is much more than 20 tiles have to tell.
+      // A tenth of the array's bytes is much more than 20 tiles have to publish.
       const std::size_t some = bytes / 10;
       if (version == step::three_launches) {
         EXPECT_LE(done.kernels[1].reads + done.kernels[1].writes, some)
             << name << ": the second launch touches more than the sums of the tiles";
       } else {
-        // (How often a block looks before there is something to see depends on luck. A look is an
-        // atomic access of 8 bytes at most.)
+        // (How often a block polls before there is something to read depends on chance. Each time
+        // is an atomic access of at most 8 bytes.)
         EXPECT_LE(k.reads, bytes + 8 * k.atomics + some)
             << name << ": it reads the values more than once";
         EXPECT_LE(k.plain_writes, bytes + some) << name << ": it writes the results more than once";
@@ -141,7 +141,7 @@ REQUIRED_WORK(EachTilePublishesItsSumsEvenZeros) {
   constexpr unsigned kThreads = 64, kTiles = 20;
   for (const auto& [version, name] : kSteps) {
     if (version == step::three_launches) continue;
-    // Tiles of zeros after the first one: who says nothing of them lets all later blocks wait.
+    // Tiles of zeros after the first one: if they are not published, all later blocks wait.
     vector values(kTiles * kThreads * per_thread(version));
     values[3] = 7;
     const auto work = [&, version = version](std::size_t n) {
@@ -241,8 +241,8 @@ TEST_P(EachStep, LooksFurtherBackThanOneWarpSees) {
 }
 
 TEST_P(EachStep, WaitsForABlockThatComesLate) {
-  // Many later blocks have begun by then, and know no more than their own sums: the way back to a
-  // prefix leads over more aggregates than one warp sees at once.
+  // Many later blocks have started by then, and have only their own sums: there are more aggregates
+  // before the nearest prefix than one warp reads at once.
   const vector values = random_words(80 * 32 * per_thread(version()) - 9, 7);
   EXPECT_TRUE(is_scanned(version(), kind::inclusive, values, 32, 0)) << "tile 0 is late";
   EXPECT_TRUE(is_scanned(version(), kind::exclusive, values, 32, 30)) << "tile 30 is late";
@@ -299,7 +299,7 @@ TEST_P(EachStep, ForgetsThePreviousCall) {
 }
 
 TEST_P(EachStep, IsRightWhenItsKernelsAreRepeated) {
-  // As a program repeats them to measure their time: with the memory of the launch before.
+  // As a program repeats them to measure their time: with the memory of the previous launch.
   const vector values = random_words(5000, 6);
   const lab::repeated_timing samples(3);
   EXPECT_TRUE(is_scanned(version(), kind::exclusive, values, 64));

@@ -90,7 +90,7 @@ vector sum_of(const std::vector<wave>& waves, shape s) {
 constexpr shape kManyCells = {641, 433};
 const std::vector<wave> kTwoWaves = {{300, 200}, {600, 410}};
 
-/// Whether what was returned is a solution: by its x, not by what it says of itself.
+/// Whether the result is a solution: judged by its x, not by its other members.
 ::testing::AssertionResult is_solution(const result& got, const vector& b, shape s,
                                        double tolerance) {
   if (got.x.size() != b.size())
@@ -165,7 +165,7 @@ REQUIRED_WORK(BlocksThatWaitForEachOtherByLaunchesOrBarriers) {
 }
 
 REQUIRED_WORK(BlocksThatShareALargeGrid) {
-  // A host that takes over where there is much to do solves none of the small grids above.
+  // A host that solves only large grids solves none of the small ones above.
   lab::testing::expect_at_full_size([] {
     const vector b = sum_of(kTwoWaves, kManyCells);
     for (const auto& [version, name] : kSteps) {

@@ -66,7 +66,7 @@ REQUIRED_WORK(GroupsThatAddUpRowsWithoutSharedMemory) {
       const auto done = work_of(
           [&, version = version] { return has_sums(version, values, kLength, kMost, tile); });
       EXPECT_TRUE(as_required(
-          // A tile may take several rows, but a row is for all threads of a tile, and not for one.
+          // A tile may take several rows, but all threads of a tile must share a row.
           done, {.threads = kRows / 4 * tile,
                  .blocks = 2,
                  .sent = bytes_of(values),
@@ -251,8 +251,8 @@ TEST_P(EachStep, AddsUpTheProgramsRows) {
 }
 
 TEST_P(EachStep, AddsUpTheRowsOfManyBlocks) {
-  // A block has 256 threads. Alone in its tile, a thread waits for nobody; and of few rows there
-  // are few atomic additions. Otherwise these would take seconds.
+  // A block has 256 threads. A thread that is alone in its tile never waits; and with few rows
+  // there are few atomic additions. Otherwise these would take seconds.
   const unsigned tile = version() == step::coalesced ? 32 : 1;
   expect_at_full_size([&] {
     return has_sums(version(), random_words(256 / tile * lab::testing::kManyBlocks, 5), 1, kHalf,

@@ -64,8 +64,8 @@ constexpr named_step kSteps[] = {{step::shuffle_down, "shuffle_down"},
 
 // --- who does the work ---------------------------------------------------------------------------
 
-/// The least shuffles with which the warps of a block add up: five levels for 32 lanes, two for
-/// three or four, none for a single one.
+/// The smallest number of shuffles with which the warps of a block add up: five levels for 32
+/// lanes, two for three or four, none for a single one.
 std::uint64_t fewest_shuffles(std::uint64_t threads) {
   const std::uint64_t rest = threads % 32;
   return threads / 32 * 5 + (rest == 0 ? 0 : std::bit_width(rest - 1));

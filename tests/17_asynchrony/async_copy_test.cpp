@@ -221,7 +221,7 @@ TEST_P(EachStep, AddsNothingWhereKIsZero) {
 TEST_P(EachStep, LeavesItsInputsAlone) { lab::testing::expect_inputs_left_alone(by(version())); }
 
 TEST_P(EachStep, MultipliesWhatIsThereNow) {
-  // The same shape twice: a result left in memory that is given out again would be wrong.
+  // The same shape twice: a result left in memory that is allocated again would be wrong.
   expect_right_product(by(version()), 50, 60, 70, 1);
   expect_right_product(by(version()), 50, 60, 70, 2);
 }

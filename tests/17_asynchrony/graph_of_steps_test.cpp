@@ -217,7 +217,7 @@ TEST_P(EachStep, IsRightForAnyNumberOfTimeStepsInABatchAndInAPhase) {
 }
 
 TEST_P(EachStep, TakesTheStrengthOfEachPhase) {
-  // A single cell is what its heater was last.
+  // A single cell has the value that its heater had last.
   const scene s{1, 1, {7}, {2}};
   for (const int steps : {1, 2, 4, 5}) {
     EXPECT_EQ(cells_after(version(), s, {3}, steps, 2), floats{6});
@@ -248,7 +248,7 @@ TEST_P(EachStep, TakesTheLongestBatch) {
 }
 
 TEST_P(EachStep, TakesTheSmallestNumberForAHeater) {
-  // Whatever is not 0 is a heater. Times a large strength, these are seen; times 0, too.
+  // Every value except 0 is a heater. Multiplied by a large strength, or by 0, these show.
   constexpr float kLeast = std::numeric_limits<float>::denorm_min();
   const scene s{4, 1, {3, -4, 5, 6}, {kLeast, 1e-30F, -1e-7F, 0}};
   for (const floats& strengths : {floats{kHottest}, floats{0, -kHottest}, floats{1}})

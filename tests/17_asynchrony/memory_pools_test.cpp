@@ -141,7 +141,7 @@ REQUIRED_WORK(MemoryForEachJobAndOneWaitForEachBatch) {
     EXPECT_TRUE(at_other_sizes([&, version = version](int n) {
       return is_right(version, {static_cast<std::size_t>(n), 1}, 2, 1);
     })) << name;
-  // What is given waits a few times, too: eight batches are enough to tell.
+  // The given code also waits a few times: eight batches are enough to tell the difference.
   const plan plans[] = {{{700}, 1},
                         {{700, 300, 555, 640, 257, 260, 280, 270}, 1},
                         {{700, 300, 555, 640, 801}, 3},
@@ -305,7 +305,7 @@ TEST(ThePool, KeepsNoMoreThanTwoJobsNeed) {
 }
 
 REQUIRED_WORK(TwoJobsOfABatchHaveMemoryAtTheSameTime) {
-  // The stream of the first passes gets as far ahead of the other one as the events allow.
+  // The stream of the first passes runs as far ahead of the other one as the events allow.
   using cpu_device::stream_policy;
   int ahead = 0;
   for (const stream_policy policy : {stream_policy::newest_first, stream_policy::oldest_first})

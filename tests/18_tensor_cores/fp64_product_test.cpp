@@ -118,8 +118,8 @@ REQUIRED_WORK(WarpsThatMultiplyOnTensorCores) {
   for (const auto& [version, name] : kSteps) {
     if (version == step::cuda_cores) continue;
     lab::testing::required expected = tiles_for(size);
-    // A warp meets at least once for 8 x 8 x 4 products. Where the operation of 16 x 8 x 8 is not
-    // there, its lanes ask each other 32 times.
+    // A warp synchronizes at least once for 8 x 8 x 4 products. Without the operation of 16 x 8 x
+    // 8, its lanes exchange values 32 times.
     expected.warp_functions = version >= step::large_mma ? products / 1024 * 32 : products / 256;
     expected.wavefronts = 1.02;
     EXPECT_TRUE(as_required(work_of([version = version, size] { return is_right(version, size); }),
@@ -131,7 +131,7 @@ REQUIRED_WORK(WarpsThatMultiplyOnTensorCores) {
 REQUIRED_WORK(SumsThatNobodyElseMakes) {
   for (const auto& [version, name] : kSteps) {
     if (version == step::cuda_cores) continue;
-    // On the CPU device, the operation of 16 x 8 x 8 is one of lanes that ask each other.
+    // On the CPU device, the operation of 16 x 8 x 8 is done by lanes that exchange values.
     const source from = version >= step::large_mma ? source::other_lanes : source::tensor_cores;
     EXPECT_TRUE(all_elements_need(from, by(version))) << name;
   }
@@ -199,7 +199,7 @@ TEST_P(EachStep, MultipliesRandomMatrices) {
 }
 
 TEST_P(EachStep, KeepsAllDigitsOfADouble) {
-  // 2^-40 away from whole numbers: a factor that was a float for a moment has lost that.
+  // 2^-40 away from whole numbers: a factor that has been converted to float has lost that.
   const std::vector<double> a = {1 + 0x1p-40, 3, -2 - 0x1p-40, 5},
                             b = {1 - 0x1p-40, 4, 1, 7 + 0x1p-40};
   const auto c = multiply(version(), a, b, {2, 2, 2}).c;
@@ -255,7 +255,7 @@ TEST_P(EachStep, AddsNothingWhereKIsZero) {
 TEST_P(EachStep, LeavesItsInputsAlone) { lab::testing::expect_inputs_left_alone(by(version())); }
 
 TEST_P(EachStep, MultipliesWhatIsThereNow) {
-  // The same shape twice: a result left in memory that is given out again would be wrong.
+  // The same shape twice: a result left in memory that is allocated again would be wrong.
   EXPECT_TRUE(is_right(version(), {50, 60, 70}, 1));
   EXPECT_TRUE(is_right(version(), {50, 60, 70}, 2));
 }

@@ -261,7 +261,7 @@ TEST_P(EachStep, MultipliesMoreRowsThanABandOfBlocksHas) {
 TEST_P(EachStep, TakesTheLargestAndTheSmallestFloats) {
   const float largest = std::numeric_limits<float>::max(), least = 0x1p-126F,
               subnormal = std::numeric_limits<float>::denorm_min();
-  // In turns: the largest one is beyond bfloat16's when rounded. Each row and column has its own.
+  // Alternating: the largest one overflows bfloat16 when rounded. Each row and column has its own.
   const shape size{4, 5, 3};
   const std::vector<float> a = {largest,         -largest,
                                 largest / 3,  //
@@ -319,7 +319,7 @@ TEST_P(EachStep, OverflowsToTheRightInfinity) {
                           std::vector<float>{1e10F, 1e10F}, {2, 1, 2})
                      .c;
   ASSERT_EQ(c.size(), 2U);
-  EXPECT_EQ(c[0], 0.0F);  // what overflows on its way is no matter
+  EXPECT_EQ(c[0], 0.0F);  // an overflow on the way does not matter
   EXPECT_EQ(c[1], kInfinity);
 }
 

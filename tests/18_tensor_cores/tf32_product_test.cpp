@@ -80,7 +80,7 @@ bool has(step version) {
 auto by(step version) {
   return [=](const std::vector<float>& a, const std::vector<float>& b, std::size_t m, std::size_t n,
              std::size_t k) {
-    // (What has another size is to be refused, so it goes on as it is.)
+    // (Sizes that do not match must be refused, so they are passed on unchanged.)
     const bool right = n == 0 ? b.empty() : b.size() / n == k && b.size() % n == 0;
     return multiply(version, a, right ? transposed(b, k, n) : b, {m, n, k}).c;
   };
@@ -313,7 +313,7 @@ TEST_P(EachStep, AddsNothingWhereKIsZero) {
 TEST_P(EachStep, LeavesItsInputsAlone) { lab::testing::expect_inputs_left_alone(by(version())); }
 
 TEST_P(EachStep, MultipliesWhatIsThereNow) {
-  // The same shape twice: a result left in memory that is given out again would be wrong.
+  // The same shape twice: a result left in memory that is allocated again would be wrong.
   EXPECT_TRUE(is_right(version(), {50, 60, 70}, 1));
   EXPECT_TRUE(is_right(version(), {50, 60, 70}, 2));
 }

@@ -97,8 +97,8 @@ REQUIRED_WORK(WarpsThatMultiplyOnTensorCores) {
          .warp_functions = products_of(size) * (version == step::register_blocks ? 1 : 3),
          .reads = elements * 2,
          .writes = size.m * size.n * sizeof(float),
-         // As floats once, to be rounded; then as halves, by fragments: a lane that
-         // multiplies by itself reads a row and a column for each of its elements.
+         // As floats once, to be rounded; then as halves, by fragments: a lane that multiplies
+         // without tensor cores reads a row and a column for each of its elements.
          .reads_at_most =
              elements * sizeof(float) + 2 * 2 * size.m * size.n * size.k / kTile * 5 / 4}))
         << name;
@@ -169,7 +169,7 @@ REQUIRED_WORK(TilesThatABlockSharesOfFewRowsAsWell) {
 }
 
 REQUIRED_WORK(SixteenBytesWhereverRowsAllowThem) {
-  // Rows of A and of B are multiples of 16 bytes long, and how many A has plays no part.
+  // Rows of A and of B are multiples of 16 bytes long, and the number of rows of A does not matter.
   const shape size{67, 72, 40};
   for (const auto& [version, name] : kSteps) {
     if (version == step::one_tile_a_warp) continue;
@@ -185,7 +185,7 @@ REQUIRED_WORK(FragmentsThatAreUsedMoreThanOnce) {
   ASSERT_TRUE(as_required(done, {.threads = 128})) << "register_blocks";
   std::uint64_t meetings = 0;
   for (const auto& kernel : done.kernels) meetings += kernel.warp_functions;
-  // A product is a meeting of the warp, and so is each load. If each fragment is used twice, there
+  // A product synchronizes the warp, and so does each load. If each fragment is used twice, there
   // are as many loads as products. The stores are few: k has eight fragments.
   EXPECT_LE(meetings, 9 * products_of(size) / 4)
       << "register_blocks: fragments of A or of B are loaded again for each product";
@@ -331,7 +331,7 @@ TEST_P(EachStep, AddsNothingWhereKIsZero) {
 TEST_P(EachStep, LeavesItsInputsAlone) { lab::testing::expect_inputs_left_alone(by(version())); }
 
 TEST_P(EachStep, MultipliesWhatIsThereNow) {
-  // The same shape twice: a result left in memory that is given out again would be wrong.
+  // The same shape twice: a result left in memory that is allocated again would be wrong.
   EXPECT_TRUE(is_right(version(), {50, 60, 70}, 1));
   EXPECT_TRUE(is_right(version(), {50, 60, 70}, 2));
 }

@@ -91,8 +91,8 @@ floats cells_after(step version, int devices, const scene& s, int steps, int dep
 
 // --- who does the work ---------------------------------------------------------------------------
 
-/// The calls by which the host waits, may ask until something is over, or allocates memory, between
-/// the first launch and the last.
+/// The calls by which the host waits, may poll until something has finished, or allocates memory,
+/// between the first launch and the last.
 [[maybe_unused]] std::string waits_between_launches(const std::vector<std::string>& calls) {
   std::string since, waits;
   bool launched = false;
@@ -396,7 +396,7 @@ TEST(Devices, AreAsManyAsThisTestAskedFor) {
   EXPECT_EQ(lab::device_count(), std::atoi(std::getenv("CPU_DEVICE_COUNT")));
 }
 
-/// Streams of one device get as far ahead of those of another as CUDA allows.
+/// Streams of one device run as far ahead of those of another as CUDA allows.
 class Late : public ::testing::TestWithParam<named_step> {
  protected:
   ~Late() override {

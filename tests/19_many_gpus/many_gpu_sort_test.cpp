@@ -248,7 +248,7 @@ TEST_P(EachStep, SplitsEqualKeysOverAllDevices) {
 }
 
 TEST_P(EachStep, GivesEachDeviceTheKeysBetweenTwoSplitters) {
-  // So the counts are those of what is on the devices, and not made up.
+  // So the counts are those of the keys on the devices, not made up.
   for (int devices = 1; devices <= most_devices(); ++devices) {
     const words keys = random_keys(3001, 13, 100'000);
     const result sorted = sort(version(), devices, keys);
@@ -348,7 +348,7 @@ TEST_P(EachStep, RefusesDevicesThatAreNotThere) {
 }
 
 TEST_P(EachStep, RefusesMoreKeysThanPositionsHaveNumbersFor) {
-  // Nobody reads them.
+  // They are never read.
   const std::uint32_t one = 0;
   const std::span<const std::uint32_t> too_many(&one, std::size_t{1} << 32);
   if (!lab::testing::detail::has_the_device()) GTEST_SKIP() << "all keys would be sent first";

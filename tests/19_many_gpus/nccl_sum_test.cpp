@@ -101,7 +101,7 @@ unsigned calls_of(const lab::testing::work& done, const std::string& name) {
   return at == done.calls.end() ? 0 : at->second;
 }
 
-/// The calls by which a host waits for a device, or may ask until it is through, from the first
+/// The calls by which a host waits for a device, or may poll until it has finished, from the first
 /// call of `name` to the last.
 [[maybe_unused]] std::string waits_between(const lab::testing::work& done,
                                            const std::string& name) {
@@ -381,7 +381,7 @@ TEST_P(Collective, IsRightForEveryNumberOfDevicesAndEveryRoot) {
   for (int devices = 1; devices <= std::min(lab::device_count(), 8); ++devices)
     for (int root = 0; root < devices; ++root)
       for (const unsigned times : {1U, 3U, 100U}) {
-        // On a GPU each call makes communicators, which takes a second. So where the root does not
+        // On a GPU each call makes communicators, which takes a second. So if the root does not
         // matter, there is one for each length.
         const auto count = static_cast<unsigned>(devices);
         const bool matters = version() == collective::broadcast || lab::on_cpu_device();

@@ -87,8 +87,8 @@ void for_each_pair(const Visit& visit) {
 
 // --- who does the work ---------------------------------------------------------------------------
 
-/// The calls by which a host waits, or may ask until something is over, between the first copy and
-/// the last one that are asynchronous, or the first and the last launch.
+/// The calls by which a host waits, or may poll until something has finished, between the first and
+/// the last asynchronous copy, or the first and the last launch.
 [[maybe_unused]] std::string waits_between(const std::vector<std::string>& calls,
                                            const std::string& begin) {
   std::string since, waits;
@@ -184,7 +184,7 @@ REQUIRED_WORK(AccessIsEnabledWhereTheWordsGoDirectly) {
     const bool over_host = version == step::through_host || version == step::in_pieces;
     for (const auto& [from, to] : {std::pair{0, last_device()}, {last_device(), 0}}) {
       if (over_host || expected_route(version, from, to) != route::direct) continue;
-      // Without access CUDA takes the words through the host, and nobody is told.
+      // Without access CUDA copies the words through the host, without an error.
       lab::testing::required expected{.kernels = version == step::peer_kernel ? 1U : 0U,
                                       .calls = {"cudaDeviceEnablePeerAccess"}};
       EXPECT_TRUE(as_required(work_of([&, version = version, from = from, to = to] {
@@ -245,7 +245,7 @@ REQUIRED_WORK(WithoutAccessCUDAFindsTheWayOfACopyAndPiecesAreThatOfAKernel) {
 }
 
 REQUIRED_WORK(TheClockWaitsForTheKernels) {
-  // copy_ms comes from events; those say nothing of a stream that has none and that no other stream
+  // copy_ms comes from events; they do not cover a stream that has none and that no other stream
   // waits for, such as the default stream.
   const ints words = words_of(1000, 7);
   const struct late {
@@ -262,7 +262,7 @@ REQUIRED_WORK(TheClockWaitsForTheKernels) {
 }
 
 /// How many pieces have left the source and not arrived at the target, at most and at least, while
-/// one stream gets as far ahead of the other as it may. At the end of a copy there are none.
+/// one stream runs as far ahead of the other as it may. At the end of a copy there are none.
 struct pieces_on_their_way {
   int most = 0, least = 0;
 
@@ -446,7 +446,7 @@ TEST(Devices, AreAsManyAsThisTestAskedFor) {
   EXPECT_EQ(lab::device_count(), std::atoi(std::getenv("CPU_DEVICE_COUNT")));
 }
 
-/// The GPUs of a machine may reach each other in pairs only, or not at all.
+/// The GPUs of a machine may be able to access each other only in pairs, or not at all.
 class Groups : public ::testing::TestWithParam<named_step> {
  protected:
   ~Groups() override { cpu_device::set_peer_group(0); }

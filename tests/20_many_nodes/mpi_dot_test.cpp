@@ -45,11 +45,11 @@ constexpr named_step kSteps[] = {{step::reduce, "reduce"},
                                  {step::allreduce, "allreduce"},
                                  {step::device_buffers, "device_buffers"}};
 
-// Not a divisor of the ranks on a node, so that numbers in the job and on a node lead to different
-// devices.
+// Does not divide the number of ranks on a node, so that ranks in the job and on a node give
+// different devices.
 const lab::testing::setting three_devices("CPU_DEVICE_COUNT", "3");
 
-/// Whether each rank that is to have the sum has exactly this one.
+/// Whether each rank that should have the sum has exactly this one.
 ::testing::AssertionResult is_exact(step version, const result& got, const vector& x,
                                     const vector& y, int ranks) {
   const std::size_t receivers = version == step::reduce ? 1 : static_cast<std::size_t>(ranks);
@@ -252,7 +252,7 @@ TEST_P(EachStep, GivesAllRanksTheSameBits) {
 
 TEST_P(EachStep, GivesAllRanksTheSameBitsWhereTheOrderMatters) {
   // The sum of a rank is a float, and a few of those are exact in double. Here a rank that adds the
-  // others' sums to its own gets something else.
+  // others' sums to its own gets another result.
   const vector x{0x1p80F, 3, -0x1p80F, 5, 0x1p70F, 7, -0x1p70F, 9};
   for (const int ranks : {3, 8}) {
     const vector some(x.begin(), x.begin() + ranks), ones(some.size(), 1.0F);
@@ -324,8 +324,8 @@ TEST_P(EachStep, RefusesNumbersOfRanksThatCannotBe) {
 }
 
 TEST_P(EachStep, RefusesMoreElementsThanAnIntCanCount) {
-  // So many floats need not be there, since they are refused before anybody reads one. Of 64 ranks
-  // each would get few enough, but MPI_Scatterv counts from the beginning of all.
+  // This many floats need not exist, since they are refused before one is read. Of 64 ranks each
+  // would get few enough, but MPI_Scatterv counts from the beginning of all.
   const vector one(1);
   for (const std::size_t n : {std::size_t{1} << 31, (std::size_t{1} << 32) + 1}) {
     const std::span<const float> claimed(one.data(), n);

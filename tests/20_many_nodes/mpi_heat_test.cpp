@@ -90,7 +90,7 @@ std::uint64_t written_in_other_streams(const lab::testing::work& done) {
   return all;
 }
 
-/// Whether work of a stream begins when it is given: in the first run only (lab_testing.hpp).
+/// Whether work of a stream begins when it is queued: in the first run only (lab_testing.hpp).
 bool streams_are_eager() {
   return lab::detail::new_memory_byte == 0xFF && std::getenv("CPU_DEVICE_STREAMS") == nullptr;
 }

@@ -71,8 +71,8 @@ REQUIRED_WORK(NoVectorGoesThroughTheHostUnlessMpiNeedsIt) {
       lab::testing::required expected{.kernels = 0};
       if (version != step::mpi) expected.calls = {"ncclAllReduce|ncclReduce|ncclReduceScatter"};
       EXPECT_TRUE(as_required(done, expected)) << name << " " << per_node;
-      // Each rank brings its vector to the device and the sum back. Those that MPI adds up take
-      // the way once more.
+      // Each rank copies its vector to the device and the sum back. Vectors that MPI adds up are
+      // copied once more each way.
       const std::size_t nodes = per_node == 0 ? 1 : 2;
       const std::size_t by_mpi = version == step::mpi ? kRanks : version == step::nccl ? 0 : nodes;
       const std::size_t copied = (kRanks + by_mpi) * bytes;
@@ -131,7 +131,7 @@ TEST_P(EachStep, CountsEachRankOnce) {
 TEST_P(EachStep, AddsUpNodesOfAnySize) {
   if (version() == step::nccl) GTEST_SKIP() << "which has no nodes";
   // Full nodes, a last one with fewer ranks (one, and two that begin with an odd number), and one
-  // rank each. Four jobs stay for the next call: more would be started anew each time.
+  // rank each. Four jobs are kept for the next call: more would be started anew each time.
   for (const auto& [ranks, per_node] : {std::pair{4, 2}, {5, 2}, {5, 3}, {3, 1}}) {
     if (!fits(ranks, per_node)) continue;
     EXPECT_TRUE(is_exact(version(), numbers(257, ranks, 3), ranks, per_node))

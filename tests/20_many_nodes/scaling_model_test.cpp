@@ -99,7 +99,7 @@ TEST(Measure, TakesTheTimeOfTheSlowestRank) {
 
 TEST(Measure, CountsEachSecondOnce) {
   // All repetitions together take no longer than the call that they are part of. A clock that runs
-  // on from the first one shows 1 s here, of 0.1 s.
+  // on from the first repetition shows 1 s here instead of 0.1 s.
   EXPECT_TRUE(is_measured({2, 100, 1}, 1));  // now the ranks are there
   const auto begin = std::chrono::steady_clock::now();
   const samples got = measure({2, 100, 1}, 20, {.rank = 1, .slow_s = 0.005});

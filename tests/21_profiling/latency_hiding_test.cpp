@@ -72,7 +72,7 @@ floats numbers(std::size_t n, std::uint64_t seed) { return lab::random_floats(n,
 
 // --- who does the work ---------------------------------------------------------------------------
 
-/// That the one kernel was launched in this shape.
+/// Whether the only kernel was launched in this shape.
 void expect_shape(const lab::testing::work& done, const launch_shape& shape, const char* name) {
   ASSERT_EQ(done.kernels.size(), 1U) << name << ": one kernel is enough";
   EXPECT_EQ(done.kernels[0].blocks, shape.blocks)
@@ -109,8 +109,8 @@ REQUIRED_WORK(OneKernelOfTheShapeThatReadsEachElementOnce) {
                                        .sectors = 1.1}))
           << name;
       expect_shape(chains, shape, name);
-      // What goes through the rounds together has been loaded before any of it is stored. (Of a sum
-      // that cannot be seen: what a load brings is used in registers.)
+      // Elements that go through the rounds together have been loaded before any of them is stored.
+      // (For a sum this is not visible: loaded values are used in registers.)
       if (chains.watched && chains.kernels.size() == 1) {
         EXPECT_GE(chains.kernels[0].loads_ahead, in_flight(version))
             << name << ": no thread has so many elements at a time";

@@ -67,7 +67,8 @@ REQUIRED_WORK(OneKernelThatReadsAndWritesEachElementOnce) {
   const floats values = numbers(8000, 1);
   for (const auto& [version, name] : kSteps) {
     const bool fours = version == step::four_elements;
-    // Without a round, what comes back from the device is what went there; but it went there.
+    // Without a round, the device returns what was copied there; but it must have been copied
+    // there.
     for (const std::size_t n : {1, 40, 5000})
       EXPECT_TRUE(lab::testing::is_true_by_the_device(
           [&, version = version] { return is_right(version, numbers(n, 1), 0); },
@@ -227,7 +228,7 @@ TEST(Work, OfTheCoursesKernelsIsThatOfTheirChapters) {
 }
 
 TEST(Work, OfTheCoursesKernelsHasTheIntensityOfTheExplorer) {
-  // The explorer has operations for a byte; so does the table in the chapter.
+  // The explorer gives operations per byte; so does the table in the chapter.
   for (const auto& known : kCourse)
     for (const std::size_t n : {128, 1000, 4096}) {
       const roofline_work done = least_work(known.kernel, n);
