@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Memory of every kind: how it is aligned, who can use it, what its pointers tell, how it is given
-// back. Runs on the CPU device and on a GPU.
+// Memory of every kind: how it is aligned, who can use it, what its pointers say, how it is freed.
+// Runs on the CPU device and on a GPU.
 
 #include <cstdlib>
 #include <memory>
@@ -157,7 +157,7 @@ TEST(PinnedMemory, IsUsedByKernelsThroughItsDevicePointer) {
     ASSERT_EQ(cudaHostAlloc(&host, 64 * sizeof(int), flags), cudaSuccess);
     for (int i = 0; i < 64; ++i) host[i] = i;
     ASSERT_EQ(cudaHostGetDevicePointer(&device, host, 0), cudaSuccess);
-    // Unified addressing: all pinned memory is mapped, and but for this kind at its address.
+    // Unified addressing: all pinned memory is mapped, at its own address except for this kind.
     if ((flags & cudaHostAllocWriteCombined) == 0) {
       EXPECT_EQ(device, host);
     }
@@ -226,7 +226,7 @@ TEST(ManagedMemory, IsUsedByTheHostAndByKernels) {
     for (int i = 0; i < 64; ++i) data[i] = i;
     cudaStream_t stream = nullptr;
     ASSERT_EQ(cudaStreamCreate(&stream), cudaSuccess);
-    // What belongs to the host is given to the stream before a kernel may touch it.
+    // Memory of the host is attached to the stream before a kernel may access it.
     ASSERT_EQ(cudaStreamAttachMemAsync(stream, data, 0, cudaMemAttachSingle), cudaSuccess);
     ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
     add<<<2, 32, 0, stream>>>(data, 5);

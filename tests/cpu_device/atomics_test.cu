@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Atomic functions and <cuda/atomic>: what they leave behind, what they return, and that threads
-// which wait for each other through them come to an end. Runs on the CPU device and on a GPU.
+// Atomic functions and <cuda/atomic>: what they store, what they return, and that threads which
+// wait for each other with them finish. Runs on the CPU device and on a GPU.
 
 #include <algorithm>
 #include <cuda/atomic>
@@ -20,7 +20,7 @@ __device__ int my_number() { return static_cast<int>(blockIdx.x * blockDim.x + t
 
 // --- each function, once, by definition ---------------------------------------------------------
 
-// Applies a function twice to a cell: keeps both old values and what is there in the end.
+// Applies a function twice to a cell: returns both old values and the final one.
 template <class T>
 struct outcome {
   T first, second, end;
@@ -230,7 +230,7 @@ __global__ void locked(lock_kind kind, int* lock, int* counter) {
     __threadfence();
     const int seen = *static_cast<volatile int*>(counter);
 #ifdef __CPU_DEVICE__
-    __nanosleep(1);  // others run now: without the lock they would see the same number
+    __nanosleep(1);  // others run now: without the lock they would read the same number
 #endif
     *static_cast<volatile int*>(counter) = seen + 1;
     __threadfence();

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What devices, kernels, streams and pools tell about themselves, and the settings they keep.
+// What devices, kernels, streams and pools report about themselves, and the settings they keep.
 
 #include <cuda_profiler_api.h>
 #include <nvtx3/nvToolsExt.h>

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Long kernels that are not stopped: they go from barrier to barrier, each time in another state,
-// or change memory again and again. (time_limit_test.cu has those that are.)
+// Long kernels that are not stopped: they run from barrier to barrier, each time in another state,
+// or change memory again and again. (time_limit_test.cu has kernels that are stopped.)
 
 #include <cpu_device.h>
 #include <gtest/gtest.h>
@@ -43,8 +43,8 @@ TEST(BarrierLimit, IsNotForBarriersThatFindSomethingNew) {
   EXPECT_GT(out.to_host()[0], 0);
 }
 
-// Three kernels whose rounds change nothing but global memory. Neither does their clock leave
-// anything in registers.
+// Three kernels whose rounds change nothing but global memory. Their clock does not leave anything
+// in registers either.
 struct clock_in_memory {
   long long begin, ticks;
 };

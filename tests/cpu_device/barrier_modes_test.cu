@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// barrier_mode::hardware: what it warns of, what CUDA leaves undefined, and what stays an error. Of
-// the CPU device alone; hardware_barriers_test.cu has what CUDA documents.
+// barrier_mode::hardware: what it warns of, what CUDA leaves undefined, and what remains an error.
+// For the CPU device only; hardware_barriers_test.cu has what CUDA documents.
 
 #include <cooperative_groups.h>
 #include <cpu_device.h>

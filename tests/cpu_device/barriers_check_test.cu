@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The check build knows cuda::barrier and cuda::pipeline: what they order is no race, and a copy
-// that nobody waits for is one. And what is reported about them in every build.
+// The check build knows cuda::barrier and cuda::pipeline: what they order is not a race, and a copy
+// without a wait is one. And what every build reports about them.
 
 #include <cooperative_groups.h>
 #include <cooperative_groups/memcpy_async.h>
@@ -167,8 +167,8 @@ TEST(AsyncCopies, OfOneBlockAreNoneOfTheNext) {
   EXPECT_FALSE(both_are_there(copy_two_batches<forgets::to_wait>));
 }
 
-/// The thread's place is still being read by another one when it becomes a stage again, unless all
-/// have met before. The copy is done after a barrier: by then everybody has read.
+/// Another thread still reads this thread's element when it becomes a stage again, unless a barrier
+/// comes before. The copy is done after a barrier: by then all threads have read.
 template <wait_for What>
 __global__ void reverse_and_refill(const int4* in, int4* out) {
   __shared__ int4 staged[kThreads];

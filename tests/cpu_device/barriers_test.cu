@@ -28,8 +28,8 @@ using block_barrier = cuda::barrier<cuda::thread_scope_block>;
 
 constexpr int kThreads = 96;
 
-// Round by round, each thread takes what its neighbour had, so that after n rounds it has what
-// stood n places on.
+// Round by round, each thread takes the value of its neighbour, so that after n rounds it has the
+// value that was n elements further on.
 __global__ void rotate(int* data, int rounds) {
   __shared__ int values[kThreads];
   __shared__ block_barrier written, read;
@@ -92,7 +92,7 @@ TEST(Barrier, IsWaitedForByThreadsThatDoNotArrive) {
   });
 }
 
-// Thread 0 arrives when all others have waited in vain.
+// Thread 0 arrives only after all others have waited in vain.
 __global__ void wait_in_vain_at_first(int* data, int* in_vain) {
   namespace chrono = cuda::std::chrono;
   __shared__ int value, tried;
@@ -255,7 +255,7 @@ TEST(AsynchronousCopy, OfAGroupIsDoneAfterTheBarrier) {
   expect_reversed<how::aligned_group>();
 }
 
-// Sums of tiles that a pipeline brings to shared memory, two stages ahead.
+// Sums of tiles that a pipeline copies to shared memory, two stages ahead.
 constexpr int kTile = 64, kStages = 3;
 
 __global__ void sum_tiles_alone(const int* in, int* sums, int tiles) {

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What is said of bulk copies that are used wrongly, and what the check build sees of them.
+// What is reported about bulk copies that are used wrongly, and what the check build sees of them.
 
 #include <cuda.h>
 
@@ -29,7 +29,7 @@ std::string line_of(int line) { return "bulk_copies_check_test.cu:" + std::to_st
 
 enum class wait_for { the_barrier, nobody };
 
-// Thread 0 has a tile brought; all turn it round.
+// Thread 0 starts the copy of a tile; all threads reverse it.
 constexpr int kStartLine = __LINE__ + 9;
 template <wait_for What>
 __global__ void turn(const int* in, int* out, int expected) {

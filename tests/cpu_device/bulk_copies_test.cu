@@ -38,7 +38,7 @@ std::vector<int> count_from(int first, int n) {
 
 // --- without tensor maps ------------------------------------------------------------------------
 
-// Tile by tile, through two stages: thread 0 starts copies, all add one and turn the tile round.
+// Tile by tile, through two stages: thread 0 starts copies, all add one and reverse the tile.
 constexpr int kTile = 128;
 
 __global__ void turn_tiles(const int* in, int* out, int tiles) {

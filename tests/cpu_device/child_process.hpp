@@ -17,7 +17,7 @@ struct result {
   std::string output;
 };
 
-/// `environment` is what stands before a command in a shell: "A=1 B=2". A child that hangs is
+/// `environment` is what comes before a command in a shell: "A=1 B=2". A child that hangs is
 /// killed, and has the exit code 137.
 inline result run(const std::string& environment, const std::string& task) {
   char self[4096] = {};

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The check build knows the shared memory of another block: a missing barrier of the cluster is a
-// race, and so are a block that may not have begun and one that may have left. The correct twins
+// The check build knows the shared memory of another block: a missing cluster barrier is a race,
+// and so are accesses to a block that may not have started or may have exited. The correct twins
 // are silent. This file is compiled the way the check build compiles kernels.
 
 #include <cooperative_groups.h>
@@ -183,7 +183,7 @@ TEST(ClusterRaces, AtomicsOfBlockScopeAreTooNarrow) {
   });
 }
 
-/// A flag in the other block's shared memory gives the data away: a release and an acquire.
+/// A flag in the other block's shared memory hands over the data: a release and an acquire.
 template <cuda::memory_order kStore, cuda::memory_order kLoad>
 __global__ void __cluster_dims__(2) hand_over(int* out) {
   __shared__ int data, flag;
@@ -246,7 +246,7 @@ TEST(ClusterRaces, OnGlobalMemoryAreOrderedByTheClustersBarrier) {
   });
 }
 
-/// The second cluster writes and says so; the first one has a barrier of its own behind that.
+/// The second cluster writes and sets a flag; the first one has its own barrier after that.
 __global__ void __cluster_dims__(2) across_clusters(int* data, int* flag, int* out) {
   if (blockIdx.x >= 2) {
     data[blockIdx.x] = 1;

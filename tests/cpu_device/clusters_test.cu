@@ -194,7 +194,7 @@ __global__ void histogram(const int* in, int n, int* bins, int bins_per_block) {
     int* const there = cluster.map_shared_rank(mine, bin / bins_per_block);
     atomicAdd(there + bin % bins_per_block, 1);
   }
-  cluster.sync();  // all have counted: nobody writes here any more, and blocks may leave
+  cluster.sync();  // all have counted: no thread writes here any more, and blocks may exit
   int* const first = bins + cluster.block_rank() * static_cast<unsigned>(bins_per_block);
   for (int i = static_cast<int>(threadIdx.x); i < bins_per_block; i += static_cast<int>(blockDim.x))
     atomicAdd(first + i, mine[i]);
@@ -295,7 +295,7 @@ TEST(Clusters, ArriveAndWait) {
   });
 }
 
-/// The second block leaves its wait, and only then is the first one done with its work in between.
+/// The second block finishes its wait, and only then does the first one finish its work in between.
 __global__ void __cluster_dims__(2) work_that_needs_the_other(int* flag, int* out) {
   const cg::cluster_group cluster = cg::this_cluster();
   cluster.barrier_arrive();
@@ -383,7 +383,7 @@ TEST(DistributedSharedMemory, KnowsWhoseItIs) {
   });
 }
 
-/// A pointer may be made before the other block has begun, and be used when it certainly has.
+/// A pointer may be created before the other block has started, and used once it certainly has.
 __global__ void __cluster_dims__(8) late_block(const int* in, int* out, int late) {
   __shared__ int box[8];
   const cg::cluster_group cluster = cg::this_cluster();

@@ -25,8 +25,8 @@
 
 namespace conformance {
 
-/// Device memory with a host value in it. The value that comes back is that after all work of the
-/// device, in whichever stream.
+/// Device memory with a host value in it. The value that is returned is the one after all work of
+/// the device, in any stream.
 template <class T>
 class device_array : public device_memory::device_array<T> {
  public:

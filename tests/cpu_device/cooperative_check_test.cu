@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The check build knows the barriers of the grid, and of tiles: what lies on either side of one is
+// The check build knows the barriers of the grid, and of tiles: accesses on either side of one are
 // ordered.
 
 #include <cooperative_groups.h>

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Cooperative groups: who is in which group, with what rank, and what the groups' functions give.
-// Runs on the CPU device and on a GPU.
+// Cooperative groups: which threads are in which group, with what rank, and what the groups'
+// functions return. Runs on the CPU device and on a GPU.
 
 #include <cooperative_groups.h>
 #include <cooperative_groups/memcpy_async.h>

@@ -159,8 +159,8 @@ TEST(Copies, TakeTheirTurnInAStream) {
   });
 }
 
-// An asynchronous copy of memory that is not pinned is not: the host's side is done when the call
-// comes back.
+// An asynchronous copy of memory that is not pinned is synchronous for the host: its side is done
+// when the call returns.
 TEST(Copies, OfPageableMemoryAreOverWhenTheyReturn) {
   in_every_policy([] {
     for (const std::size_t n : {std::size_t{32}, std::size_t{1} << 20}) {  // below and above 64 KB

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The counters of the check build: requests of warps, sectors, wavefronts, turns of atomics. The
-// expected numbers are worked out by hand, from what is known of the hardware.
+// expected numbers are computed by hand, from what is known about the hardware.
 
 #include <cpu_device.h>
 #include <cuda_pipeline.h>

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// cuBLAS: handles, copies, pointer modes, streams, and what wrong arguments give.
+// cuBLAS: handles, copies, pointer modes, streams, and what happens with wrong arguments.
 
 #include "cublas_testing.hpp"
 
@@ -140,7 +140,7 @@ TEST(CublasPointerMode, TakesFactorsAndLeavesResultsOnTheDevice) {
 
 #ifdef __CPU_DEVICE__
 
-// The documented statuses. A GPU's library does not look at all of these arguments, and follows
+// The documented statuses. A GPU's library does not check all of these arguments, and dereferences
 // some null pointers.
 
 TEST(CublasArguments, AreCheckedInLevel1) {
@@ -218,7 +218,7 @@ TEST(CublasOnTheCpuDevice, RunsAsLateAsTheStreamAllows) {
     alpha = 100;  // taken at the call
     float early = 0;
     EXPECT_EQ(cudaMemcpy(&early, x.data(), sizeof early, cudaMemcpyDeviceToHost), cudaSuccess);
-    EXPECT_EQ(early, 1);  // nobody waited for the stream
+    EXPECT_EQ(early, 1);  // the host has not waited for the stream
     float sum = 0;
     EXPECT_DONE(cublasSasum(h, 2, x.data(), 1, &sum));  // a result on the host waits
     EXPECT_EQ(sum, 6);

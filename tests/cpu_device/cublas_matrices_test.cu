@@ -233,7 +233,7 @@ TYPED_TEST(CublasMatrices, SolvesAndInvertsBatchesByFactors) {
     host_matrix a(n, n * count, ld, 20);
     for (int batch = 0; batch < count; ++batch)
       for (int i = 0; i < n;
-           ++i)  // the large elements lie off the diagonal: rows must be exchanged
+           ++i)  // the large elements are off the diagonal: rows must be exchanged
         a(i, batch * n + (i + 1) % n) += i % 2 == 0 ? 4 : -4;
     const host_matrix a_rounded = [&] {
       host_matrix r = a;

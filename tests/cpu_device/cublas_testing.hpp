@@ -60,7 +60,7 @@ std::vector<T> rounded(const std::vector<double>& v) {
   return r;
 }
 
-/// A column-major matrix of doubles; `ld` may be more than its rows, and what lies between is NaN.
+/// A column-major matrix of doubles; `ld` may be more than its rows, and everything between is NaN.
 struct host_matrix {
   int rows, cols, ld;
   std::vector<double> data;
@@ -150,7 +150,7 @@ constexpr cublasOperation_t kOperations[] = {CUBLAS_OP_N, CUBLAS_OP_T, CUBLAS_OP
 constexpr cublasFillMode_t kTriangles[] = {CUBLAS_FILL_MODE_LOWER, CUBLAS_FILL_MODE_UPPER};
 constexpr cublasDiagType_t kDiagonals[] = {CUBLAS_DIAG_NON_UNIT, CUBLAS_DIAG_UNIT};
 
-/// The triangle of a matrix as a whole matrix; `unit`: its diagonal is not looked at and is 1.
+/// The triangle of a matrix as a whole matrix; `unit`: its diagonal is not read and is 1.
 inline host_matrix triangle(const host_matrix& a, cublasFillMode_t uplo, cublasDiagType_t diag) {
   host_matrix t = a;
   for (int j = 0; j < a.cols; ++j)
@@ -182,7 +182,7 @@ inline host_matrix well_conditioned(int n, int ld, unsigned seed) {
   return a;
 }
 
-/// alpha op(A) op(B) + beta C; beta = 0 ignores C. What lies between C's columns stays.
+/// alpha op(A) op(B) + beta C; beta = 0 ignores C. Everything between C's columns is unchanged.
 inline host_matrix product(double alpha, const host_matrix& a, cublasOperation_t ta,
                            const host_matrix& b, cublasOperation_t tb, double beta,
                            const host_matrix& c) {

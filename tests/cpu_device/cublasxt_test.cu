@@ -233,7 +233,7 @@ TEST(CublasXtOnTheCpuDevice, SaysWhenATileDoesNotFit) {
   EXPECT_EQ(device, 0);  // the caller's device is current again
   cudaGetLastError();
 
-  // No tile is larger than the matrices: small ones go, whatever is set.
+  // No tile is larger than the matrices: small matrices work, whatever is set.
   EXPECT_DONE(cublasXtSgemm(h, CUBLAS_OP_N, CUBLAS_OP_N, 2, 2, 2, &one, a.data(), 2, a.data(), 2,
                             &zero, c.data(), 2));
   EXPECT_EQ(c, std::vector<float>(4, 2.0F));

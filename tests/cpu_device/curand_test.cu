@@ -82,7 +82,7 @@ struct at {
     curand_init(seed, subsequence, offset, state);
   }
 };
-/// The same place, reached by drawing `offset` numbers one by one.
+/// The same position, reached by drawing `offset` numbers one by one.
 struct walked {
   unsigned long long seed, subsequence, offset;
   template <class State>
@@ -91,7 +91,7 @@ struct walked {
     for (unsigned long long i = 0; i < offset; ++i) curand(state);
   }
 };
-/// The same place, by skipahead() in two jumps.
+/// The same position, reached by skipahead() in two jumps.
 struct skipped {
   unsigned long long seed, subsequence, first, second;
   template <class State>

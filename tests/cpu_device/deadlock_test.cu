@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Launches in which no thread can go on any more: the CPU device notices long before the time limit
-// and says who waits where.
+// Launches in which no thread can continue: the CPU device notices long before the time limit, and
+// reports which threads wait where.
 
 #include <cooperative_groups.h>
 #include <cpu_device.h>
@@ -42,8 +42,8 @@ TEST(Deadlock, TwoBlocksThatWaitForEachOther) {
   expect_text(text, "2 blocks (0-1): 1 thread (0) waits in a loop at deadlock_test.cu:");
 }
 
-// It takes a second in which nothing new happens. The time limit is 30 seconds; half of it leaves
-// room for a busy machine.
+// It takes a second without progress. The time limit is 30 seconds; half of that leaves room for a
+// busy machine.
 TEST(Deadlock, IsReportedLongBeforeTheTimeLimit) {
   const device_array<int> flags(2, 0);
   const auto begin = std::chrono::steady_clock::now();

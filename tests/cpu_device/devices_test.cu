@@ -21,7 +21,7 @@ using conformance::in_every_policy;
 
 __global__ void add(int* data, int n) { data[threadIdx.x] += n; }
 
-/// In a child process: prints the devices that the program sees, and how the count ended.
+/// In a child process: prints the devices that the program sees, and the result of the count.
 int print_devices() {
   int count = -1;
   const cudaError_t status = cudaGetDeviceCount(&count);
@@ -573,7 +573,7 @@ TEST(PeerToPeer, IsSwitchedOnAndOff) {
   cudaGetLastError();
 }
 
-// ---- Memory of pools: who may use it is said pool by pool ----
+// ---- Memory of pools: access is granted pool by pool ----
 
 cudaMemAccessDesc access_of(int device, cudaMemAccessFlags flags) {
   cudaMemAccessDesc d = {};
@@ -711,7 +711,7 @@ TEST_F(PoolAccess, OfAGraphsMemoryIsWhatTheNodeSays) {
   EXPECT_EQ(cudaGraphDestroy(graph), cudaSuccess);
 }
 
-// In a child process: whoever uses memory that he has no access to breaks his device.
+// In a child process: using memory without having access to it breaks the device.
 int use_without_access() {
   cudaMemPool_t pool = nullptr;
   int* data = nullptr;

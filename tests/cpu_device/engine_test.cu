@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The engine of the CPU device: in which order threads run, and what is said when they never meet.
-// What they compute together is in threads_test.cu.
+// The engine of the CPU device: in which order threads run, and what is reported if they never
+// arrive at the same barrier. What they compute together is in threads_test.cu.
 
 #include <cpu_device.h>
 #include <gtest/gtest.h>

@@ -205,7 +205,7 @@ TEST(KernelErrors, StayAndAreReturnedByEveryCall) {
 
 // --- a reset ------------------------------------------------------------------------------------
 
-/// In a child: a reset in the middle of things; what comes after it works as at the start.
+/// In a child: a reset while work is pending; everything after it works as at the start.
 int reset_and_go_on() {
   void* left_behind = nullptr;
   cudaStream_t stream = nullptr;

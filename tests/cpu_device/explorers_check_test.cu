@@ -29,7 +29,7 @@ using cpu_device_testing::expect_site_table;
 
 // --- launches -----------------------------------------------------------------------------------
 
-/// What each thread has done, by its number in the grid, block by block; who computed an element.
+/// What each thread has done, by its number in the grid, block by block; what computed an element.
 struct done {
   char* started;
   int* elements_of;

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Injected faults, other answers about pinned memory, events of calls, copies and launches, and
-// what is still there: of the CPU device alone.
+// Injected faults, changed answers about pinned memory, events of calls, copies and launches, and
+// what has not been freed: on the CPU device only.
 
 #include <cpu_device.h>
 #include <cpu_device/events.h>
@@ -128,8 +128,8 @@ TEST_F(Faults, OfLibrariesHaveTheirStatuses) {
   EXPECT_EQ(curandDestroyGenerator(generator), CURAND_STATUS_SUCCESS);
 }
 
-/// Doubles a number with everything in it that can fail, and frees what it made on every way out.
-/// Returns the first error.
+/// Doubles a number with every kind of call that can fail, and frees what it created on every path
+/// out. Returns the first error.
 int double_it(int& value) {
   int* device = nullptr;
   cudaStream_t stream = nullptr;
@@ -329,7 +329,7 @@ TEST_F(Faults, ComeFromTheEnvironmentToo) {
 
 // --- events --------------------------------------------------------------------------------------
 
-/// Writes down what it is told; what it calls itself must not come back to it.
+/// Records what it is told; calls that it makes itself must not be reported to it.
 class diary : public cpu_device::observer {
  public:
   explicit diary(cpu_device::event_set kinds) { cpu_device::add_observer(*this, kinds); }

@@ -3,8 +3,8 @@
 
 // What the check build finds beyond races of plain accesses: memory of the other side, locks
 // without fences, textures of memory that changes. Each wrong kernel is reported with its places,
-// and its correct twin is silent; so is everything else that programs rightly do.
-// This file is compiled the way the check build compiles kernels.
+// and its correct twin is silent; so is everything else that correct programs do. This file is
+// compiled the way the check build compiles kernels.
 
 #include <cooperative_groups.h>
 #include <cooperative_groups/reduce.h>
@@ -29,7 +29,7 @@ using cpu_device_testing::expect_report;
 using cpu_device_testing::in_every_order;
 namespace cg = cooperative_groups;
 
-/// What is said while `body` runs; empty if nothing is.
+/// What is reported while `body` runs; empty if nothing is.
 template <class Body>
 std::string said_by(Body body) {
   const std::size_t before = cpu_device::report_count();
@@ -96,8 +96,8 @@ TEST(LocalArray, WrittenByOneThreadForAllIsNamed) {
 }
 #endif
 
-// Four elements for each thread, which loads all of them first. Those that are not there are not
-// loaded, and what is in their place is carried along, and not used.
+// Four elements for each thread, which loads all of them first. Missing elements are not loaded;
+// their variables are copied, but not used.
 __global__ void copy_by_way_of_registers(const int* from, int* to, unsigned width) {
   __shared__ int tile[4][64];
   int loaded[4];
@@ -366,8 +366,8 @@ TEST(Fences, OfALockMustBothBeThere) {
   expect_race(said_by([&] { add_under_lock<false, true><<<16, 32>>>(lock.data(), sum.data()); }));
 }
 
-/// A correct lock for which all warps of all blocks compete: a thread that waits, with a fence far
-/// in the past, must not make the others' newer ones forgotten.
+/// A correct lock for which all warps of all blocks compete: a waiting thread, whose last fence was
+/// long ago, must not erase newer fences of others.
 __global__ void add_in_turn(int* lock, int* sum, int times) {
   for (int i = 0; i < times; ++i)
     for (unsigned turn = 0; turn < 32; ++turn) {

@@ -25,7 +25,7 @@ using cpu_device_testing::in_every_order;
 // Before the first launch asks for it.
 [[maybe_unused]] const int limit_is_short = setenv("CPU_DEVICE_TIME_LIMIT", "0.5", 1);
 
-/// True if nothing is said while `body` runs, and all launches succeed.
+/// True if nothing is reported while `body` runs, and all launches succeed.
 template <class Body>
 ::testing::AssertionResult is_silent(Body body) {
   const std::size_t before = cpu_device::report_count();
@@ -234,7 +234,7 @@ __global__ void use_two_arrays(long index) {
 }
 
 TEST(Finds, AnAccessPastTheEndOfStaticSharedMemory) {
-  // So far that it is not a variable of somebody else's.
+  // So far away that it is not another variable.
   constexpr long kFar = 8 << 20;
   expect_parts(expect_report([] { use_one_array<<<1, 1>>>(kFar); }, cudaErrorIllegalAddress),
                {"illegal memory access in kernel use_one_array", "block (0,0,0)",

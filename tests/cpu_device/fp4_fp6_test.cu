@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Floating-point numbers of 4 and 6 bits, and E8M0's powers of two: all that there are, and
-// conversions to them from every half and bfloat16 and from floats and doubles beside every edge.
+// Floating-point numbers of 4 and 6 bits, and E8M0's powers of two: all that exist, and conversions
+// to them from every half and bfloat16 and from floats and doubles next to every edge.
 
 #include <cuda_fp4.h>
 #include <cuda_fp6.h>
@@ -43,7 +43,7 @@ double value_of(int bits, format f) {
                      : std::ldexp(digits + (1 << f.digits), exponent - f.bias - f.digits));
 }
 
-/// Found by looking at all of them: the nearest, of two the even one, or the next towards 0.
+/// Found by checking all of them: the nearest, of two the even one, or the next towards 0.
 int expected_bits(double x, format f, cudaRoundMode mode) {
   if (x != x) return f.largest();
   const double size = std::min(std::fabs(x), value_of(f.largest(), f));

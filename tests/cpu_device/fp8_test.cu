@@ -44,13 +44,13 @@ double value_of(byte bits, format f) {
                      : std::ldexp(digits + (1 << f.digits), exponent - f.bias - f.digits));
 }
 
-/// The bits of the nearest number, found by looking at all of them: of two, the even one.
+/// The bits of the nearest number, found by checking all of them: of two, the even one.
 byte nearest(double x, format f, bool saturates) {
   if (x != x) return 0x7f;
   const byte sign = std::signbit(x) ? 0x80 : 0;
   const auto next = static_cast<byte>(f.largest + 1);
   const byte beyond = saturates ? f.largest : next;
-  // What would come after the largest number, did the exponents go on.
+  // What would come after the largest number if the exponents continued.
   const double after = f.has_infinity ? 65536 : 480;
   const double limit = (value_of(f.largest, f) + after) / 2;
   const bool tie_goes_up = f.largest % 2 == 1;

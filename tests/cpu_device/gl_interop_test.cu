@@ -504,7 +504,7 @@ TEST_F(GlInterop, CudaFreeDoesNotTakeTheMemory) {
 
 // --- what the CPU device finds -----------------------------------------------------------------
 
-struct hidden {  // the launch does not look into structures
+struct hidden {  // the launch does not inspect structures
   int* data;
 };
 __global__ void store(hidden view, int i) { view.data[i] = 1; }

@@ -25,7 +25,7 @@ __global__ void choose_odd(cudaGraphConditionalHandle handle, const int* left) {
   cudaGraphSetConditional(handle, static_cast<unsigned>(*left % 2));
 }
 
-/// A graph that a test leaves nothing of behind.
+/// A graph that is destroyed at the end of the test.
 struct graph_things {
   cudaGraph_t graph = nullptr;
   cudaGraphExec_t exec = nullptr;
@@ -339,7 +339,7 @@ TEST(ConditionalNodesOfTheCpuDevice, OwnTheirGraphs) {
   EXPECT_EQ(cudaGraphInstantiate(&t.exec, c.bodies[0], 0), cudaErrorInvalidValue);
   cudaGraphNode_t node = kernel_node(c.bodies[0], {}, kAdd, data.data(), 1);
   t.instantiate();
-  // A node in there takes other arguments as any other does.
+  // The arguments of a node in there can be changed like those of any other.
   cudaKernelNodeParams p = {};
   ASSERT_EQ(cudaGraphKernelNodeGetParams(node, &p), cudaSuccess);
   int n = 44;

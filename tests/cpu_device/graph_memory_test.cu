@@ -24,7 +24,7 @@ __global__ void add(const int* data, int* sum) {
 }
 constexpr int sum_from(int value) { return kCount * value + kCount * (kCount - 1) / 2; }
 
-/// A graph, its executable form and a stream that a test leaves behind nothing of.
+/// A graph, its executable form and a stream, which are destroyed at the end of the test.
 struct graph_things {
   cudaGraph_t graph = nullptr;
   cudaGraphExec_t exec = nullptr;
@@ -52,7 +52,7 @@ struct graph_things {
     ASSERT_EQ(cudaGraphLaunch(exec, stream), cudaSuccess);
     ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
   }
-  /// What the other threads of the host do does not matter to the capture.
+  /// Calls of other host threads do not affect the capture.
   void begin() {
     ASSERT_EQ(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed), cudaSuccess);
   }

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Nodes of graphs: their edges, events among them, other parameters after the graph was made ready;
-// what a stream tells of its capture. Runs on the CPU device and on a GPU.
+// Nodes of graphs: their edges, events among them, other parameters after the graph was
+// instantiated; what a stream reports about its capture. Runs on the CPU device and on a GPU.
 
 #include <algorithm>
 
@@ -24,7 +24,7 @@ cudaMemsetParams one_word(int* data, unsigned value) {
   return p;
 }
 
-/// A graph, its executable form and two streams that a test leaves behind nothing of.
+/// A graph, its executable form and two streams, which are destroyed at the end of the test.
 struct graph_things {
   cudaGraph_t graph = nullptr;
   cudaGraphExec_t exec = nullptr;
@@ -114,7 +114,7 @@ TEST(GraphNodes, HaveNoEdgeTwiceAndNoCircles) {
   cudaGraphNode_t a = t.memset_node(data.data(), 1), b = t.memset_node(data.data(), 2);
   ASSERT_EQ(add_edge(t.graph, a, b), cudaSuccess);
   EXPECT_NE(add_edge(t.graph, a, b), cudaSuccess);  // it is there already
-  // A circle is found when it is closed or, at the latest, when the graph is made ready.
+  // A cycle is found when it is closed or, at the latest, when the graph is instantiated.
   if (add_edge(t.graph, b, a) == cudaSuccess) {
     EXPECT_NE(cudaGraphInstantiateWithFlags(&t.exec, t.graph, 0), cudaSuccess);
     t.exec = nullptr;
@@ -186,7 +186,7 @@ chain chain_of(const graph_things& t, int* data, const cudaKernelNodeParams& ker
   return c;
 }
 
-// What was made ready before does what it did; what is made ready afterwards, the new work.
+// A graph instantiated before does the old work; one instantiated afterwards, the new work.
 TEST(GraphNodes, TakeOtherParametersBeforeTheGraphIsReady) {
   graph_things t;
   const device_array<int> data(1, 0), from(1, 50), to(1, 0);
@@ -354,7 +354,7 @@ TEST(GraphNodes, TellWhatWasCaptured) {
   EXPECT_EQ(to.to_host(), (std::vector<int>{1015, 1015, 3, 3}));
 }
 
-/// What the only node that `record` puts into a stream tells of its copy. The graph is made ready.
+/// What the only node that `record` puts into a stream says of its copy. The graph is instantiated.
 template <class Record>
 cudaMemcpy3DParms copy_of(graph_things& t, cudaGraphNode_t& node, Record record) {
   cudaMemcpy3DParms p = {};

@@ -18,7 +18,7 @@ __global__ void sum_of(const int* a, const int* b, int* sum) {
   sum[threadIdx.x] = a[threadIdx.x] + b[threadIdx.x];
 }
 
-/// Streams, events and graphs that a test leaves behind nothing of.
+/// Streams, events and graphs, which are destroyed at the end of the test.
 struct things {
   std::vector<cudaStream_t> streams;
   std::vector<cudaEvent_t> events;
@@ -280,7 +280,7 @@ TEST(Capture, TheModeSaysWhatElseMayBeCalled) {
   EXPECT_EQ(cudaGraphDestroy(graph), cudaSuccess);
   EXPECT_EQ(cudaFree(memory), cudaSuccess);
 
-  // Another host thread is bound by a global capture, and not by a thread's own.
+  // A global capture restricts other host threads, but a thread-local one does not.
   ASSERT_EQ(cudaStreamBeginCapture(s, cudaStreamCaptureModeThreadLocal), cudaSuccess);
   std::thread([&] { EXPECT_EQ(cudaMalloc(&memory, 16), cudaSuccess); }).join();
   EXPECT_EQ(cudaStreamEndCapture(s, &graph), cudaSuccess);

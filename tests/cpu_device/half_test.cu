@@ -304,7 +304,7 @@ __global__ void brain(const float* in, bits16* out, bits16* sums, int n) {
                                         __float2bfloat16(0.0f)));
 }
 __global__ void fuse_ties(float* out) {
-  // 1.5 * (1 + 2^-7) lies in the middle between two bfloat16s.
+  // 1.5 * (1 + 2^-7) is halfway between two bfloat16s.
   const __nv_bfloat16 a = __float2bfloat16(1.5f), b = __float2bfloat16(1.0078125f);
   out[0] = __bfloat162float(__hfma(a, b, __float2bfloat16(0.0f)));
   out[1] = __bfloat162float(__hfma(a, b, __float2bfloat16(0x1p-100f)));

@@ -22,7 +22,7 @@ class HardwareBarriers : public ::testing::Test {
 
 constexpr int kThreads = 96;
 
-// Tree reduction that threads leave as soon as they have nothing to add any more.
+// Tree reduction from which threads exit as soon as they have nothing more to add.
 __global__ void sum_and_leave(const int* in, int* out) {
   __shared__ int values[128];
   const int t = static_cast<int>(threadIdx.x);
@@ -66,7 +66,7 @@ TEST_F(HardwareBarriers, AVoteOfABlockCountsThoseThatStay) {
   });
 }
 
-// Lanes write, meet, and read what their neighbour wrote; every fourth lane leaves before.
+// Lanes write, synchronize, and read what their neighbour wrote; every fourth lane exits before.
 __global__ void exchange_in_warps(int* out) {
   __shared__ volatile int values[kThreads];
   const int t = static_cast<int>(threadIdx.x);
@@ -110,7 +110,7 @@ TEST_F(HardwareBarriers, VotesAreOfLanesThatStay) {
   });
 }
 
-// The lane that leaves, leaves late: a thread of another warp spins until those that met go on.
+// The lane exits late: a thread of another warp spins until those that synchronized continue.
 __global__ void meet_while_another_spins(int* flag, int* out) {
   const int t = static_cast<int>(threadIdx.x);
   if (t == 40) {

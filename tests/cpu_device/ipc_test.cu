@@ -24,7 +24,7 @@ namespace {
 
 using conformance::device_array;
 
-// What CUDA's documents leave open is asserted of the CPU device alone.
+// What CUDA's documents leave open is checked on the CPU device only.
 #ifdef __CPU_DEVICE__
 #define EXPECT_REFUSED(call, error) EXPECT_EQ(call, error)
 #else
@@ -80,7 +80,7 @@ class child_process {
     EXPECT_TRUE(read_from(from_, &value)) << finish();
     return value;
   }
-  /// Waits until it has ended, well, and gives back what it has said on stderr.
+  /// Waits until it has ended, expects success, and returns what it has printed on stderr.
   std::string finish() {
     if (process_ == 0) return said_;
     close(to_);
@@ -150,7 +150,7 @@ __global__ void add_to_each(int* data, int n, int x) {
   if (i < n) data[i] += x;
 }
 
-/// Takes its time, so that whoever does not wait for it comes before it.
+/// Slow, so that code that does not wait for it runs before it.
 __global__ void step(int* value, int from, int to) {
   const long long begin = clock64();
   while (clock64() - begin < 10'000'000) continue;
@@ -214,7 +214,7 @@ void says_the_first_value() {
 
 constexpr int kRounds = 4;
 
-/// Does each second step. Neither process waits for its own work.
+/// Does every second step. Neither process waits for its own work.
 void takes_turns() {
   int* value = open_memory();
   cudaEvent_t parents = nullptr, mine = nullptr;
@@ -258,7 +258,7 @@ void records_the_parents() {
   CHECK(cudaIpcCloseMemHandle(value) == cudaSuccess);
 }
 
-/// Gives handles away, and ends when it is told so.
+/// Passes handles on, and ends when it is told to.
 void exports() {
   void* memory = nullptr;
   cudaEvent_t event = nullptr;
@@ -301,7 +301,7 @@ void frees_what_is_not_its() {
 
 void closes_at_once() {
   int* memory = open_memory();
-  add_to_each<<<1, 10>>>(memory, 10, 1);  // in a stream that nobody waits for
+  add_to_each<<<1, 10>>>(memory, 10, 1);  // in a stream that is never waited for
   CHECK(cudaIpcCloseMemHandle(memory) == cudaSuccess);
 }
 
@@ -629,7 +629,7 @@ TEST(IpcOnTheCpu, MemoryOutlivesItsFreeing) {
   ASSERT_EQ(cudaFree(freed), cudaSuccess);
   other.send('f');
   other.finish();
-  // Nobody can open it any more, nor by its handle what has the number of its descriptor now.
+  // It can no longer be opened, nor can its handle open what now has the number of its descriptor.
   std::vector<int*> others(10);
   for (int*& more : others) {
     ASSERT_EQ(cudaMalloc(&more, 40), cudaSuccess);
@@ -746,7 +746,7 @@ TEST(IpcOnTheCpu, AGraphThatRecordsAnEventRunsAtOnce) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  signal(SIGPIPE, SIG_IGN);  // a child that ends early is told by what it said
+  signal(SIGPIPE, SIG_IGN);  // a child that ends early is recognized by its output
   if (argc == 3 && std::string(argv[1]) == "--child") return child(argv[2]);
   return run_tests(argc, argv);
 }

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What set_lanes_get() keeps from the lanes of a warp, and what it leaves them.
+// What set_lanes_get() hides from the lanes of a warp, and what it does not.
 
 #include <cooperative_groups.h>
 #include <cooperative_groups/reduce.h>

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What a launch takes and what it refuses, and the language around it: qualifiers, templates,
+// What a launch accepts and what it refuses, and the language around it: qualifiers, templates,
 // lambdas, arguments, variables of a device. Runs on the CPU device and on a GPU.
 
 #include <numeric>
@@ -334,7 +334,7 @@ TEST(Functions, OfADeviceAreCalledInEveryWay) {
   EXPECT_EQ(out.to_host(), (std::vector<int>{22, 33, fibonacci(11), 25}));
 }
 
-// Memory of a kernel's malloc lives until a kernel's free, and is no memory of cudaMalloc.
+// Memory from a kernel's malloc lives until a kernel's free, and is not memory of cudaMalloc.
 __global__ void take(int** lists, int n) {
   int* mine = static_cast<int*>(malloc(static_cast<std::size_t>(n) * sizeof(int)));
   for (int i = 0; mine != nullptr && i < n; ++i) mine[i] = i * static_cast<int>(threadIdx.x);

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Memory as the CPU device alone has it: poisoned, counted, and guarded against copies that a GPU
-// leaves undefined. The rest is in allocations_test.cu and copies_test.cu.
+// What only the CPU device does with memory: poisoned, counted, and guarded against copies that a
+// GPU leaves undefined. The rest is in allocations_test.cu and copies_test.cu.
 
 #include <cpu_device.h>
 #include <gtest/gtest.h>

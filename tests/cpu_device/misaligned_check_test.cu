@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What the check build says about addresses that are no multiple of their type's alignment: a GPU
-// fails with cudaErrorMisalignedAddress. Each wrong access is reported with its place, and its
+// What the check build reports about addresses that are not a multiple of their type's alignment: a
+// GPU fails with cudaErrorMisalignedAddress. Each wrong access is reported with its place, and its
 // correct twin is silent.
 // This file is compiled the way the check build compiles kernels.
 
@@ -63,7 +63,7 @@ __global__ void copy(const char* in, char* out, int offset, int read_more, int w
   typed<T>::copy(in + i + (wrong ? read_more : 0), out + i + (wrong ? write_more : 0));
 }
 
-/// Addresses that are no multiple of `alignment` are reported, and all that are one are not.
+/// Addresses that are not a multiple of `alignment` are reported, and all multiples are not.
 template <class T>
 void expect_only_misaligned_is_reported(const std::string& name, int alignment) {
   SCOPED_TRACE(name);

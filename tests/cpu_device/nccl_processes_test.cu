@@ -202,7 +202,7 @@ void check_sends(local_ranks& all, std::size_t n) {
 
 __global__ void add_to_each(std::int64_t* data, std::int64_t x) { data[threadIdx.x] += x; }
 
-/// A kernel, a sum and a copy in one stream that nobody waits for in between.
+/// A kernel, a sum and a copy in one stream, without waits in between.
 void check_streams(local_ranks& all) {
   constexpr std::size_t n = 32;
   using cpu_device::stream_policy;
@@ -416,7 +416,7 @@ void expect_silence(const std::vector<ended>& all) {
     EXPECT_EQ(e.output, "");
   }
 }
-/// All but the last have ended well, and have said this.
+/// All except the last have ended successfully, and have printed this.
 void expect_others_say(const std::vector<ended>& all, ncclResult_t result,
                        const std::string& sentence) {
   for (std::size_t i = 0; i + 1 < all.size(); ++i) {

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What is said of ranks that do not fit together: on GPUs, such programs hang or give wrong data.
+// What is reported about ranks that do not match: on GPUs, such programs hang or give wrong data.
 
 #include <nccl.h>
 
@@ -125,7 +125,7 @@ TEST_F(NcclReports, ARankThatAborts) {
   waiting.join();
 }
 
-// A call of a group that fails, for whatever reason, is nothing that the other ranks wait for.
+// If a call of a group fails, for whatever reason, the other ranks do not wait for it.
 TEST_F(NcclReports, NothingOfAGroupInWhichACallFails) {
   const std::size_t before = cpu_device::report_count();
   cpu_device::fail_call("ncclAllReduce", 2, ncclInternalError);

@@ -66,7 +66,7 @@ class ranks {
                               cudaMemcpyHostToDevice, streams[at(rank)]),
               cudaSuccess);
   }
-  /// What a rank has received, once its stream has come so far.
+  /// What a rank has received, once its stream has got that far.
   std::vector<T> result(int rank) {
     std::vector<T> values(received_);
     EXPECT_EQ(cudaSetDevice(rank), cudaSuccess);

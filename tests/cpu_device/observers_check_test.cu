@@ -128,7 +128,7 @@ __global__ void exchange(int* data) {
   data[64 * blockIdx.x + threadIdx.x] = cache[63 - threadIdx.x];
 }
 
-// What an observer does while it is told is not the kernel's work, though it is compiled like it.
+// What an observer does when it is called is not the kernel's work, though it is compiled like it.
 TEST(Observers, AreNotWatchedThemselvesWhenTheyAreToldOfBarriers) {
   const device_array<int> data(512, 0);
   const recorder seen(static_cast<cpu_device::event_set>(event_kind::barrier));

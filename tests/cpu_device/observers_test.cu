@@ -334,7 +334,7 @@ TEST(Observers, AreToldThatABlockWasGivenUp) {
   EXPECT_EQ(b.begins, 1U);
   EXPECT_EQ(b.ends, 1U);
   EXPECT_TRUE(b.given_up);
-  EXPECT_TRUE(b.barriers.empty());  // nobody has passed it
+  EXPECT_TRUE(b.barriers.empty());  // no thread has passed it
 }
 
 TEST(CheckBuild, IsWhatWasCompiledForIt) {

@@ -173,7 +173,7 @@ TEST_F(Progress, PersistentBlocksMeetAtABarrierOfTheirOwn) {
   EXPECT_EQ(cells.to_host(), expected);
 }
 
-/// All threads of a block ask again and again, with a barrier in each turn.
+/// All threads of a block poll again and again, with a barrier in each turn.
 __global__ void ask_together(volatile int* flags) {
   __shared__ int seen;
   if (blockIdx.x + 1 < gridDim.x) {
@@ -200,7 +200,7 @@ struct tile_state {
   int sum, prefix;
 };
 
-/// A scan with decoupled look-back; blocks take their tiles in the order in which they come.
+/// A scan with decoupled look-back; blocks take their tiles in the order in which they arrive.
 __global__ void look_back_scan(const int* in, int* out, volatile tile_state* tiles, int* ticket) {
   __shared__ int tile, before, part[128];
   if (threadIdx.x == 0) tile = atomicAdd(ticket, 1);
@@ -320,7 +320,7 @@ TEST_F(Progress, AThreadThatCountsWhileItWaitsLosesItsTurn) {
   for (const unsigned t : turns.to_host()) EXPECT_GT(t, 0U);
 }
 
-/// A lock taken by each lane in turn, asked for by reading: the lanes of a warp in one loop.
+/// A lock taken by each lane in turn, polled by reading: the lanes of a warp in one loop.
 __global__ void locked_sum(int* lock, volatile double* sum) {
   for (;;) {
     if (*static_cast<volatile int*>(lock) == 0 && atomicExch(lock, 1) == 0) break;
@@ -341,7 +341,7 @@ TEST_F(Progress, ANeighbourGivesItsLockBack) {
 }
 
 __global__ void lock_across_lanes(volatile int* turn, int* order) {
-  // Each lane waits for the one above it: none of them may hold up the others.
+  // Each lane waits for the one above it: none of them may block the others.
   const int lane = static_cast<int>(threadIdx.x), last = static_cast<int>(blockDim.x) - 1;
   while (*turn != last - lane) {
   }

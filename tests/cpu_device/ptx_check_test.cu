@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What the check build sees of inline PTX, and what is said of instructions that ask for too much.
+// What the check build sees of inline PTX, and reports on instructions that ask for too much.
 
 #include <string>
 
@@ -74,7 +74,7 @@ __global__ void reverse(int* data, bool wait) {
   asm volatile("ld.shared.u32 %0, [%1];" : "=r"(data[i]) : "r"(begin + 4 * (63 - i)));
 }
 
-// Each half of the block reverses its own numbers, and meets at a barrier of its own.
+// Each half of the block reverses its own numbers, and has its own barrier.
 constexpr int kHalfStoreLine = __LINE__ + 4, kHalfLoadLine = __LINE__ + 6;
 __global__ void reverse_halves(int* data, bool wait) {
   __shared__ int tile[128];

@@ -381,7 +381,7 @@ TEST(Barriers, OfAPartOfTheBlockWaitForThatPart) {
   });
 }
 
-// The first warp fills a slot and goes on, while the second one reads what was there before it.
+// The first warp fills a slot and continues, while the second one reads what was there before.
 __global__ void hand_over(unsigned* out) {
   __shared__ unsigned slots[2][32];
   const unsigned lane = threadIdx.x % 32;

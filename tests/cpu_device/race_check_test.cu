@@ -82,7 +82,7 @@ __global__ void touch(int* out, std::size_t n) {
     out[i] = 1;
 }
 
-// What is remembered of a word takes sixteen times its room. A class is graded under a limit.
+// What is stored about a word takes sixteen times its size. A class is graded under a memory limit.
 TEST(RaceCheck, TakesRoomForWhatKernelsTouchOnly) {
   const std::size_t before = writable_bytes();
   const device_array<char> untouched(std::size_t{64} << 20, 0);
@@ -98,7 +98,7 @@ TEST(RaceCheck, UsesTheRoomOfFreedMemoryAgain) {
   };
   touch_some(kWords);
   const std::size_t before = writable_bytes();
-  // Each is larger than all before it, so it does not come to lie where one of them was.
+  // Each is larger than all before it, so it is not placed where one of them was.
   for (std::size_t i = 1; i <= 16; ++i) touch_some(kWords + i * kPage);
   EXPECT_LT(writable_bytes(), before + (std::size_t{128} << 20));
 }

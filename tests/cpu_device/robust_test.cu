@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What long, odd and unlucky programs do: thousands of launches, any number of workers, forks,
-// exceptions, the end of the process, deep recursion.
+// Long and unusual programs: thousands of launches, any number of workers, forks, exceptions, the
+// end of the process, deep recursion.
 
 #include <cooperative_groups.h>
 #include <dirent.h>
@@ -68,7 +68,7 @@ std::size_t mappings() {
   return static_cast<std::size_t>(std::count(std::istreambuf_iterator<char>(file), {}, '\n'));
 }
 
-/// One of everything that a program makes and gives back.
+/// One of everything that a program creates and frees.
 void one_round() {
   ASSERT_EQ(sum_of_blocks(), 64 * 256);
   cudaStream_t stream = nullptr;
@@ -157,7 +157,7 @@ TEST(Robust, AnyNumberOfWorkersDoes) {
   }
 }
 
-// What graders allow a submission, on a machine with many cores.
+// The limits that graders set for a submission, on a machine with many cores.
 TEST(Robust, AsManyWorkersAsTheLimitOfMemoryHasRoomFor) {
   const auto child =
       child_process::run("ulimit -d 1048576; unset CPU_DEVICE_WORKERS;", "work 2>&1");

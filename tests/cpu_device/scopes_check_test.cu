@@ -201,7 +201,7 @@ TEST(BlockScope, IsRightWithinABlock) {
   });
 }
 
-/// A lock of device scope, in whose section an atomic of block scope is used.
+/// A device-scope lock, with a block-scope atomic in its critical section.
 __global__ void lock_and_count(int* lock, int* sum, int* of_block) {
   if (threadIdx.x != 0) return;
   while (atomicCAS(lock, 0, 1) != 0) __nanosleep(10);

@@ -25,8 +25,8 @@ inline std::vector<std::string> read_site_table(const std::string& name) {
   return rows;
 }
 
-/// Each row says what an explorer is given and, after the first semicolon, the numbers that come of
-/// it. Expects `numbers`, called with what is given, to return the same.
+/// Each row has the input of an explorer and, after the first semicolon, the resulting numbers.
+/// Expects `numbers`, called with what is given, to return the same.
 template <class Numbers>
 void expect_site_table(const std::string& name, std::size_t rows_at_least, Numbers numbers) {
   const std::vector<std::string> rows = read_site_table(name);

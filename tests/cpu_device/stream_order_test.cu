@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What streams and events promise: which work comes after which, and who is told when it is done.
-// Runs on the CPU device and on a GPU.
+// What streams and events promise: which work comes after which, and how its end is reported. Runs
+// on the CPU device and on a GPU.
 
 #include <atomic>
 #include <cstdlib>
@@ -18,11 +18,11 @@ using conformance::in_every_policy;
 __global__ void add(int* data, int n) { data[threadIdx.x] += n; }
 __global__ void times(int* data, int n) { data[threadIdx.x] *= n; }
 
-// A GPU has a number of queues for its streams. With fewer of them than streams, work of one waits
-// for another's, which no stream promises, and which these tests would take for its order.
+// A GPU has a number of queues for its streams. With fewer of them than streams, work of one stream
+// waits for another's, which no stream promises, and which these tests would take for stream order.
 [[maybe_unused]] const int more_queues = setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
 
-/// Ends when the host says so, or when its patience does: a test that is wrong must not hang.
+/// Ends when the host says so, or after a time limit: a test that is wrong must not hang.
 __global__ void wait_for(const volatile int* open, long long patience) {
   const long long start = clock64();
   while (*open == 0 && clock64() - start < patience) {
@@ -128,7 +128,7 @@ TEST(Streams, AreBusyUntilTheirWorkIsDone) {
 TEST(Streams, AreAllWaitedForByTheDevicesSynchronisation) {
   in_every_policy([] {
     const stream a, b(cudaStreamDefault);
-    int* counts = nullptr;  // read by the host as soon as the call is back
+    int* counts = nullptr;  // read by the host as soon as the call returns
     ASSERT_EQ(cudaHostAlloc(&counts, 3 * sizeof(int), cudaHostAllocMapped), cudaSuccess);
     counts[0] = counts[1] = counts[2] = 0;
     for (int i = 0; i < 50; ++i) {

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Streams and devices as the CPU device alone has them: late and interleaved work, handles that are
-// gone, errors that a reset takes away, pointers of peers. The rest is in stream_order_test.cu,
+// What only the CPU device does with streams and devices: late and interleaved work, destroyed
+// handles, errors that a reset clears, pointers of peers. The rest is in stream_order_test.cu,
 // errors_test.cu and devices_test.cu.
 
 #include <cpu_device.h>

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What is said of code that uses tensor cores wrongly, and what the check build sees of them.
+// Reports on code that uses tensor cores wrongly, and what the check build sees of them.
 
 #include <cuda_fp16.h>
 #include <mma.h>

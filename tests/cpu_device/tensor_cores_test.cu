@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// <mma.h>: products of matrices that the threads of a warp hold together. Runs on the CPU device
-// and on a GPU.
+// <mma.h>: products of matrices that are distributed over the threads of a warp. Runs on the CPU
+// device and on a GPU.
 //
 // Needs compute capability 8.0
 
@@ -187,7 +187,7 @@ TEST(TensorCores, WrapOrSaturateIntegers) {
   EXPECT_EQ(d.to_host(), std::vector<int>(256, -260096));
 }
 
-// What is done alike to all elements of a fragment, whichever a thread has.
+// An operation on all elements of a fragment, whichever ones a thread has.
 __global__ void change_elements(const __half* a, float* d) {
   wmma::fragment<wmma::matrix_a, 16, 16, 16, __half, row_major> part_a;
   wmma::fragment<wmma::matrix_b, 16, 16, 16, __half, row_major> ones;
@@ -303,7 +303,7 @@ TEST(TensorCores, MultiplyByTiles) {
 }
 
 #ifdef __CPU_DEVICE__
-// What nobody has set is no number that looks right.
+// An element that was never set is not a number that looks right.
 __global__ void add_to_nothing(float* d) {
   wmma::fragment<wmma::matrix_a, 16, 16, 16, __half, row_major> a;
   wmma::fragment<wmma::matrix_b, 16, 16, 16, __half, row_major> b;

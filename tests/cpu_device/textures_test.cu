@@ -173,7 +173,7 @@ std::vector<T> sampled(const texture& t, look how, const std::vector<point>& at)
   return out.to_host();
 }
 
-/// A texture in doubles, looked into by the guide's formulas with an exact fraction.
+/// A texture in doubles, read by the guide's formulas with an exact fraction.
 struct reference {
   int dimensions;
   int size[3];
@@ -457,7 +457,7 @@ TYPED_TEST(TexturesOf, ThisTypeReadLinearMemoryAndZeroOutside_Seed11) {
   constexpr int kCount = 37;
   auto texels = random_texels<TypeParam>(kCount, 11);
   const buffer<TypeParam> memory(texels);
-  // Two bytes more than 36 texels (none at all for bytes): what is no whole texel is not there.
+  // Two bytes more than 36 texels (none at all for bytes): an incomplete texel does not exist.
   const std::size_t bytes = 36 * sizeof(TypeParam) + (sizeof(TypeParam) > 2 ? 2 : 0);
   const texture t(linear_resource(memory.data(), cudaCreateChannelDesc<TypeParam>(), bytes),
                   description());
@@ -1362,7 +1362,7 @@ __global__ void look_for_integers(cudaTextureObject_t t) {
   if (tex2D<int>(t, 0, 0) == 12345) printf("never\n");
 }
 
-/// The report of a launch that looks into an object which `make` gives for a 2 x 2 array.
+/// The report of a launch that reads an object which `make` returns for a 2 x 2 array.
 template <class Make>
 std::string report_of_a_look(look how, Make make) {
   return expect_report(

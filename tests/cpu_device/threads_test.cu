@@ -304,7 +304,7 @@ TEST(Warps, Vote) {
       EXPECT_EQ(mine[4], 1U);
       EXPECT_EQ(mine[5], 0U);
       EXPECT_EQ(mine[6], lane < 8 ? 1U : 0U);
-      // Which lanes come together is not promised: but never one that took the other way.
+      // Which lanes are together is not guaranteed: but never one that took the other branch.
       EXPECT_EQ(mine[7] & ~ones, 0U);
       EXPECT_EQ(mine[7] >> lane & 1U, lane % 4 == 1 ? 1U : 0U);
     }

@@ -199,7 +199,7 @@ void a_stream_is_waited_for() {
   {
     thrust::device_vector<int> v(n, 1);
     launch_add_index(thrust::raw_pointer_cast(v.data()), n, stream);
-    // The default stream waits for what other (blocking) streams were given before.
+    // The default stream waits for work that was queued in other (blocking) streams before.
     EXPECT_EQ(thrust::reduce(thrust::device, v.begin(), v.end()), n + n * (n - 1) / 2);
   }
   EXPECT_EQ(cudaStreamDestroy(stream), cudaSuccess);
@@ -273,7 +273,7 @@ __global__ void sort_in_a_kernel(int* data, int n) {
 
 TEST(Thrust, RunsInsideAKernel) {
   std::vector<int> input = numbers(100);
-  // Not negative: CUDA 13.0's thrust::seq puts negative ints behind positive ones.
+  // Not negative: CUDA 13.0's thrust::seq puts negative ints after positive ones.
   for (int& x : input) x += 1000;
   const conformance::device_array<int> memory(input);
   sort_in_a_kernel<<<1, 32>>>(memory.data(), 100);

@@ -110,7 +110,7 @@ TEST(TimeLimit, EndsALoopThatCountsInMemory) {
   const auto begin = std::chrono::steady_clock::now();
   const std::string text =
       expect_report([&] { add_for_ever<<<1, 1>>>(out.data()); }, cudaErrorLaunchTimeout);
-  // Not taken for a deadlock either, although its thread has nothing new.
+  // Not taken for a deadlock either, although its thread makes no progress.
   EXPECT_GT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(3));
   EXPECT_NE(text.find("made no progress"), std::string::npos) << text;
 }
@@ -163,7 +163,7 @@ TEST(TimeLimit, StopsAWhileWhoseRoundsChangeNothing) {
                       std::to_string(kGoOnLine)),
             std::string::npos)
       << text;
-  // What comes next is right.
+  // The next launch is right.
   const device_array<int> left(1, 5);
   run_while(reinterpret_cast<void*>(go_on), left.data());
   EXPECT_EQ(left.to_host()[0], 0);

@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What one lane does in wmma's functions for all of its warp, no other lane begins meanwhile: no
-// thread is preempted there. The watchdog's own signals come so seldom that a lane would have to
-// run for many seconds to be met there; this test sends more.
+// While one lane works in wmma's functions for all of its warp, no other lane starts: no thread is
+// preempted there. The watchdog's own signals are so rare that a lane would have to run for many
+// seconds to get one there; this test sends more.
 
 #include <cpu_device.h>
 #include <cuda_fp16.h>
@@ -50,8 +50,8 @@ __global__ void multiply(const __half* a, const __half* b, float* c, volatile ne
   }
 }
 
-/// Sends the signal that has the running thread looked at (src/engine/turns.cpp), at most one in
-/// each round, since they would pile up.
+/// Sends the signal that makes the engine check the running thread (src/engine/turns.cpp), at most
+/// one per round, since they would pile up.
 class impatience {
  public:
   explicit impatience(const volatile news* now) : now_(now) {}
