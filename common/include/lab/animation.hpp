@@ -13,8 +13,8 @@
 
 namespace lab {
 
-/// Collects frames (compressed at once) and writes them as one animated PNG that plays for ever.
-/// A viewer that knows only PNG shows the first frame.
+/// Collects frames (compressed at once) and writes them as one animated PNG that plays forever. A
+/// viewer that knows only PNG shows the first frame.
 class animation {
  public:
   /// Each frame is shown for `delay_ms` milliseconds, 1 to 65535. Throws invalid_input for other

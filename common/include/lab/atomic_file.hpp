@@ -15,7 +15,7 @@ namespace lab {
 /// commit(), and on Ctrl-C, the temporary file is removed and the target stays as it was.
 /// A target that is a device or a pipe (/dev/null) is written directly.
 ///
-/// Throws invalid_input with the path and the reason when something cannot be done.
+/// Throws invalid_input with the path and the reason when any of this fails.
 class atomic_file {
  public:
   explicit atomic_file(const std::filesystem::path& path);

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The times of kernels that only move data: marks for those that do something with it as well.
+// The times of kernels that only move data: limits for kernels that also compute something.
 #pragma once
 
 #include <cstddef>
@@ -14,8 +14,8 @@ namespace lab {
 /// where times say nothing about a GPU, and for fewer than 16 bytes.
 std::optional<float> reading_milliseconds(std::size_t bytes);
 
-/// The median time of the barest kernel that adds two vectors of n floats: float4, a thread for
-/// each, no loop and no rest (n is rounded down to a multiple of 4). Nothing on the CPU device, and
+/// The median time of the barest kernel that adds two vectors of n floats: float4, one thread for
+/// each, no loop and no tail (n is rounded down to a multiple of 4). Nothing on the CPU device, and
 /// for fewer than 4 floats.
 std::optional<float> bare_add_milliseconds(std::size_t n);
 

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The sum of a block's numbers, for the exercises after 05.1, which is about it.
+// The sum of a block's numbers, for the exercises after 05.1, which teaches it.
 #pragma once
 
 #include <cuda_runtime.h>

@@ -121,8 +121,8 @@ auto view_of(const Range& range) {
 }  // namespace detail
 
 /// Compares element by element, in double, with a tolerance. Takes vectors, spans and arrays; the
-/// two may have different element types (a float result, a double reference). Lengths that differ
-/// are a failure; nothing expected and nothing there is right.
+/// two may have different element types (a float result, a double reference). Different lengths are
+/// a failure; two empty ranges match.
 template <std::ranges::contiguous_range Actual, std::ranges::contiguous_range Expected>
 comparison compare(const Actual& actual, const Expected& expected, tolerance allowed) {
   detail::require_sensible(allowed);

@@ -25,7 +25,7 @@
 
 namespace lab {
 
-/// What the programs exit with.
+/// The exit codes of programs.
 enum exit_code : int {
   kExitRight = 0,
   kExitWrong = 1,  ///< a wrong result, or a CUDA call that failed
@@ -66,8 +66,8 @@ struct choice {
 /// Every program has --help, --device, --seed, --repeat and --measurements. A value that was given
 /// for an option is in its variable when the body runs.
 ///
-/// --measurements FILE is for other programs, such as `scripts/lab bench`. After a run in which all
-/// was right, the file has one JSON object a line: first the program, with `"event":"program"`, its
+/// --measurements FILE is for other programs, such as `scripts/lab bench`. After a run without
+/// errors, the file has one JSON object per line: first the program, with `"event":"program"`, its
 /// device, the value of every option and the names of its steps; then what report_kernel()
 /// (`"kernel"`) and report_library() (`"library"`) have reported, in that order. Times are in
 /// milliseconds, `limit` in bytes per second.
@@ -165,8 +165,8 @@ class program {
   /// anything large is allocated.
   void require_memory(std::size_t host_bytes, std::size_t device_bytes) const;
 
-  /// Prints `right: all 33792 elements match` or `WRONG: …` and returns which. After one wrong
-  /// verdict the program exits 1, whatever else happens.
+  /// Prints `right: all 33792 elements match` or `WRONG: …`, and returns whether it is right. After
+  /// one wrong verdict the program exits 1, whatever else happens.
   bool verdict(const comparison& result);
   bool verdict(bool right, const std::string& message) { return verdict({right, message}); }
 
@@ -185,7 +185,7 @@ class program {
   void emit(const bitmap& picture);
 
   /// Does what add_animation_options() offers: `draw(picture, tick)` makes frame 0, 1, 2, …; the
-  /// file gets the first --frames of them (a plain picture, where that is 1), the window plays on
+  /// file gets the first --frames of them (a plain picture, where that is 1), the window continues
   /// until it is closed. Without --out and --window it draws nothing.
   void emit_frames(int width, int height, int delay_ms,
                    const std::function<void(bitmap& picture, int tick)>& draw);

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// CUBLAS_CHECK: no failure of cuBLAS goes unseen. The twin of CUDA_CHECK.
+// CUBLAS_CHECK: no failure of cuBLAS goes unnoticed. Like CUDA_CHECK.
 #pragma once
 
 #include <cublas_v2.h>
@@ -34,7 +34,7 @@ class cublas_error : public std::runtime_error {
 
 /// `CUBLAS_STATUS_INVALID_VALUE`; for a number that is no status, `unknown cuBLAS status`.
 const char* cublas_status_name(cublasStatus_t status) noexcept;
-/// What the status means and what to look at, in a few words without a full stop.
+/// What the status means and what to check, in a few words without a full stop.
 const char* cublas_status_words(cublasStatus_t status) noexcept;
 
 namespace detail {
@@ -59,11 +59,11 @@ inline void cublas_check_nothrow(cublasStatus_t status, const char* expression, 
 
 /// Throws lab::cublas_error unless the call returns CUBLAS_STATUS_SUCCESS.
 ///
-/// cuBLAS remembers no last error: a status that nobody looks at is gone. And it says only that
-/// the call was understood and its work put on the stream; what fails while the work runs is
-/// reported by CUDA, to whoever waits for it.
+/// cuBLAS keeps no last error: a status that is not checked is lost. And it says only that the call
+/// was valid and its work is in the stream; an error while the work runs is reported by CUDA, to
+/// the call that waits for it.
 ///
-/// As CUDA_CHECK it is one function call, and takes a comma inside template arguments.
+/// Like CUDA_CHECK it is one function call, and allows commas inside template arguments.
 #define CUBLAS_CHECK(...) ::lab::detail::cublas_check(__VA_ARGS__, #__VA_ARGS__, __FILE__, __LINE__)
 
 /// CUBLAS_CHECK for destructors: prints the sentence to stderr instead of throwing it.

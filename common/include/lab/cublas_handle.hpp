@@ -15,12 +15,12 @@ namespace lab {
 /// Owns a cuBLAS handle for the device that was current when it was made. Move-only; one that was
 /// moved from owns nothing (get() is then null).
 ///
-/// It stands wherever cuBLAS takes a cublasHandle_t:
+/// It can be used wherever cuBLAS takes a cublasHandle_t:
 ///
 ///     const lab::cublas_handle handle;
 ///     CUBLAS_CHECK(cublasSscal(handle, n, &alpha, x, 1));
 ///
-/// To make one takes long, compared with a call: make it once, and use it for all of them.
+/// Creating one takes long compared with a call: create it once, and use it for all calls.
 class cublas_handle {
  public:
   cublas_handle() { CUBLAS_CHECK(cublasCreate(&handle_)); }

@@ -14,7 +14,7 @@ namespace lab {
 
 /// Owns a cuBLAS-Xt handle. Move-only; one that was moved from owns nothing (get() is then null).
 ///
-/// It stands wherever the library takes a cublasXtHandle_t. Its devices are still to be chosen:
+/// It can be used wherever the library takes a cublasXtHandle_t. Select its devices first:
 ///
 ///     const lab::cublasxt_handle handle;
 ///     CUBLAS_CHECK(cublasXtDeviceSelect(handle, count, devices));

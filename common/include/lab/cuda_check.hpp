@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// CUDA_CHECK: no CUDA error goes unseen.
+// CUDA_CHECK: no CUDA error goes unnoticed.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -56,9 +56,9 @@ inline void cuda_check_nothrow(cudaError_t status, const char* expression, const
 /// cudaGetLastError() does not report it a second time. After a kernel launch:
 /// `CUDA_CHECK(cudaGetLastError());`
 ///
-/// The macro is one function call: it declares no variable that could hide one of the caller's,
-/// and it stands wherever a statement may, in an `if … else` without braces too. It takes `...`
-/// so that a comma inside template arguments does no harm.
+/// The macro is one function call: it declares no variable that could hide one of the caller's, and
+/// it works wherever a statement may be, also in an `if … else` without braces. It takes `...` so
+/// that a comma inside template arguments does no harm.
 #define CUDA_CHECK(...) ::lab::detail::cuda_check(__VA_ARGS__, #__VA_ARGS__, __FILE__, __LINE__)
 
 /// CUDA_CHECK for destructors: prints the sentence to stderr instead of throwing it.

@@ -71,8 +71,8 @@ class device_buffer {
     require_same_size("copy_from", values.size());
     if (size_ == 0) return;
     CUDA_CHECK(cudaMemcpy(data_, values.data(), size_bytes(), cudaMemcpyHostToDevice));
-    // Few bytes may still be on their way from memory of the driver's own: later work of the
-    // default stream waits for them, that of a stream made with cudaStreamNonBlocking does not.
+    // A small copy may still be in flight, from the driver's own memory: later work of the default
+    // stream waits for it, work of a stream made with cudaStreamNonBlocking does not.
     CUDA_CHECK(cudaStreamSynchronize(nullptr));
   }
 

@@ -35,8 +35,8 @@ double copy_bandwidth();
 /// bus, by a copy or by a kernel that reads mapped host memory.
 double pinned_copy_bandwidth();
 
-/// The median time of cuBLAS's dot product of two vectors of equal length that are in device
-/// memory already: a mark to compare with. Nothing on the CPU device, where there is no such mark.
+/// The median time of cuBLAS's dot product of two vectors of equal length that are in device memory
+/// already: a time to compare with. Nothing on the CPU device, which has no such time.
 std::optional<float> library_dot_milliseconds(std::span<const float> a, std::span<const float> b);
 
 /// Throws invalid_input, with what is needed and what is free, unless this many bytes fit into the

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The dot product on the host, how far one in floats may be from it, and vectors for which it has
-// to be exact.
+// The dot product on the host, how far one in float may be from it, and vectors for which it must
+// be exact.
 #pragma once
 
 #include <cmath>
@@ -66,7 +66,7 @@ inline exact_vectors make_exact_vectors(std::size_t n, std::uint64_t seed) {
   for (std::size_t i = 0; i < n; ++i) {
     const std::uint64_t bits = random.bits();
     const bool minus = bits % 4 < share_of_minus_ones;
-    // Not 1 and 1: whoever multiplies a[i] by something else than b[i] gets something else.
+    // Not 1 and 1: multiplying a[i] by anything but b[i] gives a different result.
     const float size = bits / 4 % 2 == 0 ? 2.0F : 0.5F;
     made.a[i] = bits / 8 % 2 == 0 ? size : -size;
     made.b[i] = (minus ? -1.0F : 1.0F) / made.a[i];

@@ -26,7 +26,7 @@ class event {
   cudaEvent_t event_ = nullptr;
 };
 
-/// `later` waits for what `earlier` has been given so far. `mark` is of the device of `earlier`.
+/// `later` waits for all work queued in `earlier` so far. `mark` is of the device of `earlier`.
 inline void make_wait(cudaStream_t later, cudaStream_t earlier, const event& mark) {
   CUDA_CHECK(cudaEventRecord(mark, earlier));
   CUDA_CHECK(cudaStreamWaitEvent(later, mark, 0));

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The current device of the caller, for the exercises after 12.2, which is about it.
+// The current device of the caller, for the exercises after 12.2, which teaches it.
 #pragma once
 
 #include <cuda_runtime.h>

@@ -32,8 +32,8 @@ struct key_values {
   std::vector<std::uint32_t> values;
 };
 
-/// `n` random keys from 0 to `highest`; the value of an element is the place where it stands, so
-/// that no two are alike and every pair can be told from all others.
+/// `n` random keys from 0 to `highest`; the value of an element is its index, so that no two are
+/// alike and every pair differs from all others.
 inline key_values make_key_values(std::size_t n, std::uint64_t seed,
                                   std::uint32_t highest = 0xFFFFFFFFU) {
   key_values made{std::vector<std::uint32_t>(n), std::vector<std::uint32_t>(n)};
@@ -47,7 +47,7 @@ inline key_values make_key_values(std::size_t n, std::uint64_t seed,
   return made;
 }
 
-/// What a sorting network can be asked for: throws invalid_input, with a sentence that begins with
+/// Checks the input of a sorting network: throws invalid_input, with a sentence that begins with
 /// `caller`, unless the length is a power of two up to 2^31, there are count * length keys, and as
 /// many values or none.
 inline void require_network_input(const std::string& caller, std::span<const std::uint32_t> keys,
@@ -74,7 +74,7 @@ inline void require_network_input(const std::string& caller, std::span<const std
 }
 
 /// Whether each array of `sorted` is that of `input`, sorted by key: keys in order, and the same
-/// keys with the same values. Pairs with equal keys may stand in any order. Without values in the
+/// keys with the same values. Pairs with equal keys may be in any order. Without values in the
 /// input, there must be none in the result, and the keys are compared alone.
 inline comparison check_sorted(const key_values& sorted, const key_values& input, batch arrays,
                                direction order = direction::ascending) {
@@ -109,7 +109,7 @@ inline comparison check_sorted(const key_values& sorted, const key_values& input
                               ? std::ranges::is_sorted(is)
                               : std::ranges::is_sorted(is, std::ranges::greater{});
     if (in_order && pairs == expected) continue;
-    // Something is wrong: only now is it worth while to find out what.
+    // Something is wrong: only now is it worthwhile to find out what.
     const comparison keys = compare_sorted(is, was, order);
     if (!keys) return in_array(keys.message);
     const auto differs = std::ranges::mismatch(pairs, expected);

@@ -20,8 +20,8 @@ struct known_product {
 ///     A[row][i] = p[row] + q[i],   B[i][column] = r[i] + s[column]:
 ///     C[row][column] = p[row] · Σr + k · p[row] · s[column] + Σqr + s[column] · Σq
 ///
-/// Neither matrix is symmetric, no two rows or columns play the same part, and every i counts.
-/// No product is larger than 256, so all sums are exact in floats while 256 · k <= 2^24. Throws
+/// Neither matrix is symmetric, no two rows or columns are interchangeable, and every i counts. No
+/// product is larger than 256, so all sums are exact in floats while 256 · k <= 2^24. Throws
 /// invalid_input for a larger k.
 known_product make_known_product(std::size_t m, std::size_t n, std::size_t k, std::uint64_t seed);
 

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What the current device allows: asked for, as in exercise 03.1, and not learned by heart.
+// What the current device allows: queried, as in exercise 03.1, instead of assumed.
 #pragma once
 
 #include <cuda_runtime.h>

@@ -38,7 +38,7 @@ template <class T>
 row_of_product multiply_row(std::span<const T> a, std::span<const T> b, std::size_t n,
                             std::size_t k, std::size_t row) {
   row_of_product out{std::vector<double>(n), std::vector<double>(n)};
-  for (std::size_t i = 0; i < k; ++i) {  // along the rows of B: they lie in memory that way
+  for (std::size_t i = 0; i < k; ++i) {  // along the rows of B: they are contiguous
     const double factor = a[row * k + i];
     const T* b_row = b.data() + i * n;
     for (std::size_t column = 0; column < n; ++column) {
@@ -69,9 +69,9 @@ inline double tensor_core_factor(std::size_t k) {
   return 3 * (static_cast<double>(k) + 4) / (static_cast<double>(k) + 1);
 }
 
-/// A stride for the comparisons below, with which the host is done in about a second: `work_of_row`
-/// is how many products it forms for a row. Odd, so that it does not meet the same row of every
-/// tile of a kernel; 1 where the work is little.
+/// A stride for the comparisons below, with which the host takes about a second: `work_of_row` is
+/// the number of products for a row. Odd, so that it does not hit the same row of every tile of a
+/// kernel; 1 if there is little work.
 inline std::size_t row_stride(std::size_t rows, std::size_t work_of_row) {
   constexpr std::size_t kWork = std::size_t{1} << 29;
   const std::size_t done = std::max<std::size_t>(kWork / std::max<std::size_t>(work_of_row, 1), 2);

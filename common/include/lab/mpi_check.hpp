@@ -1,10 +1,10 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// MPI_CHECK: no MPI error goes unseen, and a rank that waits can say what for.
+// MPI_CHECK: no MPI error goes unnoticed, and a waiting rank can say what it waits for.
 #pragma once
 
-// The C++ functions of old versions, which nobody uses any more, need a library of their own.
+// The C++ functions of old versions, which are obsolete, need a separate library.
 #define OMPI_SKIP_MPICXX 1
 #include <mpi.h>
 

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What goes to the ranks of an MPI job beside the work (lab/mpi_job.hpp): tests write down what the
-// ranks' devices do, and have their calls fail. There is no MPI in here.
+// What goes to the ranks of an MPI job besides the work (lab/mpi_job.hpp): tests record what the
+// ranks' devices do, and make their calls fail. There is no MPI in here.
 #pragma once
 
 #include <atomic>

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Runs a function on several MPI ranks: real processes, which Open MPI's mpirun starts. The program
-// itself is the launcher, so that no command has to be typed, and a contract stays a function that
-// takes values and returns values:
+// itself is the launcher, so that no command has to be typed, and a contract remains a function
+// that takes values and returns values:
 //
 //     float dot_of_rank(MPI_Comm world, std::span<const float> x, std::span<const float> y);
 //     const lab::mpi::job kDot("dot", dot_of_rank);
@@ -13,8 +13,8 @@
 //       return kDot.run(ranks, [&](int rank) { return rank == 0 ? parts(x, y) : parts(); })[0];
 //     }
 //
-// mpirun starts the same executable again, which is a rank then instead of entering main(). Ranks
-// stay for the next call, as starting them takes longer than most calls do.
+// mpirun starts the same executable again, which then becomes a rank instead of entering main().
+// Ranks are kept for the next call, since starting them takes longer than most calls.
 #pragma once
 
 #include <cstddef>
@@ -61,7 +61,7 @@ using stored_t = typename stored<std::remove_cvref_t<T>>::type;
 
 using rank_function = std::function<bytes(MPI_Comm, std::span<const std::byte>)>;
 void add(const std::string& name, rank_function function);
-/// Sends each rank its question, and returns their answers. Throws what a rank has thrown.
+/// Sends each rank its request, and returns the answers. Throws what a rank has thrown.
 std::vector<bytes> run(const std::string& name, const std::vector<bytes>& questions,
                        const options& job_options);
 

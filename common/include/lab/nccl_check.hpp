@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// NCCL_CHECK: no failure of NCCL goes unseen. The twin of CUDA_CHECK.
+// NCCL_CHECK: no failure of NCCL goes unnoticed. Like CUDA_CHECK.
 #pragma once
 
 #include <nccl.h>
@@ -34,7 +34,7 @@ class nccl_error : public std::runtime_error {
 
 /// `ncclInvalidArgument`; for a number that is no result, `unknown NCCL result`.
 const char* nccl_result_name(ncclResult_t result) noexcept;
-/// What the result means and what to look at, in a few words without a full stop.
+/// What the result means and what to check, in a few words without a full stop.
 const char* nccl_result_words(ncclResult_t result) noexcept;
 
 namespace detail {
@@ -62,7 +62,7 @@ inline void nccl_check_nothrow(ncclResult_t result, const char* expression, cons
 /// stream; what fails later is found out with ncclCommGetAsyncError, and a rank that never makes
 /// its call with neither.
 ///
-/// As CUDA_CHECK it is one function call, and takes a comma inside template arguments.
+/// Like CUDA_CHECK it is one function call, and allows commas inside template arguments.
 #define NCCL_CHECK(...) ::lab::detail::nccl_check(__VA_ARGS__, #__VA_ARGS__, __FILE__, __LINE__)
 
 /// NCCL_CHECK for destructors: prints the sentence to stderr instead of throwing it.

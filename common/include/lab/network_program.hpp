@@ -63,7 +63,7 @@ class network_options {
   const direction* order_ = nullptr;  // the program's
 };
 
-/// `sort(input, arrays)` sorts and says what came of it (a struct with `sorted`, `kernel_ms` and
+/// `sort(input, arrays)` sorts and returns the result (a struct with `sorted`, `kernel_ms` and
 /// `launches`); `describe(arrays, launches)` prints a line about the network. Returns whether it
 /// is sorted.
 template <class Sort, class Describe>

@@ -10,7 +10,7 @@ namespace lab {
 
 /// A range of NVTX from here to the end of the scope, if LAB_NVTX=1 is in the environment;
 /// otherwise, and where NVTX is not installed, nothing. So a timeline has names for the parts of a
-/// program, and nobody else pays for them:
+/// program, at no cost without it:
 ///
 ///     LAB_NVTX=1 nsys profile build/gpu/bin/solutions/05.1_dot_product
 ///

@@ -25,7 +25,7 @@ class gl_error : public std::runtime_error {
 };
 
 /// Throws gl_error if a call of OpenGL has failed since the last check. `what` names those calls.
-/// (OpenGL itself tells nobody: it keeps the error until somebody asks.)
+/// (OpenGL does not report errors itself: it keeps them until they are queried.)
 void check_gl(const char* what);
 
 /// An OpenGL context without a window, made with EGL, and current in this thread from its
@@ -40,7 +40,7 @@ class gl_context {
   gl_context(const gl_context&) = delete;
   gl_context& operator=(const gl_context&) = delete;
 
-  /// Who draws, and which OpenGL: "llvmpipe (LLVM 15.0.6, 256 bits), OpenGL 4.5 …".
+  /// The renderer, and the OpenGL version: "llvmpipe (LLVM 15.0.6, 256 bits), OpenGL 4.5 …".
   const std::string& description() const noexcept;
 
   /// No longer current in this thread, as is needed before a window makes its own context …
@@ -69,8 +69,8 @@ class gl_canvas {
   gl_canvas(const gl_canvas&) = delete;
   gl_canvas& operator=(const gl_canvas&) = delete;
 
-  /// What OpenGL has drawn, when it is done with it. OpenGL's rows go upwards and a bitmap's go
-  /// downwards; this turns them, so that what is up stays up.
+  /// What OpenGL has drawn, once it has finished. OpenGL's rows go upwards and a bitmap's go
+  /// downwards; this reverses them, so that the top stays at the top.
   bitmap read() const;
 
  private:
@@ -111,10 +111,10 @@ class gl_picture {
 
 /// Owns a buffer of OpenGL with room for `bytes` bytes, for pixels to be drawn from
 /// (GL_PIXEL_UNPACK_BUFFER). Its three steps are those of every OpenGL program: glGenBuffers gives
-/// it a name, a number; glBindBuffer makes it the one that is talked about; glBufferData gives it
-/// memory, whose contents are left open. Afterwards it is not bound.
+/// it a name, a number; glBindBuffer makes it the one that calls refer to; glBufferData gives it
+/// memory, whose contents are undefined. Afterwards it is not bound.
 ///
-/// Throws gl_error where the memory is not to be had.
+/// Throws gl_error if the memory cannot be allocated.
 class pixel_buffer {
  public:
   explicit pixel_buffer(std::size_t bytes);

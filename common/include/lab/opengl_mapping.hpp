@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A buffer of OpenGL that CUDA may use: who registers, and who maps. (09.1 is about writing them.)
+// A buffer of OpenGL that CUDA may use: owners that register and map it. (You write them in 09.1.)
 #pragma once
 
 #include <cuda_gl_interop.h>
@@ -65,7 +65,7 @@ class mapped_buffer {
   T* data() const noexcept { return data_; }
 
   /// OpenGL's again: what it draws from now on waits for the kernels that were launched. The
-  /// pointer is worth nothing any more.
+  /// pointer is no longer valid.
   void unmap() {
     data_ = nullptr;
     CUDA_CHECK(cudaGraphicsUnmapResources(1, &resource_));

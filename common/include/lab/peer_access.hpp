@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Access to the memory of another device, for the exercises after 19.1, which is about it.
+// Access to the memory of another device, for the exercises after 19.1, which teaches it.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -24,7 +24,7 @@ class peer_access {
     CUDA_CHECK(cudaSetDevice(device));
     const cudaError_t status = cudaDeviceEnablePeerAccess(other, 0);
     if (status == cudaErrorPeerAccessAlreadyEnabled) {
-      (void)cudaGetLastError();  // no failure: somebody else has enabled it
+      (void)cudaGetLastError();  // not a failure: other code has enabled it
       return;
     }
     CUDA_CHECK(status);

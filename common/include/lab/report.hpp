@@ -24,7 +24,7 @@ struct timing {
 /// Median (of an even number: the mean of the middle two), smallest and largest.
 timing summarize(std::span<const float> milliseconds);
 
-/// What one run of a kernel gets through, for its rates; a 0 is left out of the report.
+/// What one run of a kernel processes, for its rates; a 0 is left out of the report.
 struct kernel_work {
   double bytes = 0;             ///< read plus written, as the algorithm needs them
   double items = 0;             ///< whatever else is counted, …

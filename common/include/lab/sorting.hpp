@@ -23,7 +23,7 @@ enum class direction { ascending, descending };
 
 namespace detail {
 
-/// An order of values by their bytes, for things that have no other: it only tells them apart.
+/// An order of values by their bytes, for types that have no other: it only distinguishes them.
 struct by_bytes {
   template <class T>
   bool operator()(const T& a, const T& b) const noexcept {
@@ -94,7 +94,7 @@ requires std::is_same_v<std::ranges::range_value_t<Actual>, std::ranges::range_v
   const auto should = detail::view_of(expected);
   if (is.size() != should.size()) return detail::lengths_differ(is.size(), should.size());
   if (detail::same_when_sorted(is, should)) return detail::all_match(is.size());
-  // Something is wrong: only now is it worth while to find out what.
+  // Something is wrong: only now is it worthwhile to find out what.
   std::size_t surplus_index = 0, missing_index = 0;
   const std::size_t surplus = detail::take_out(is, detail::count_values(should), surplus_index);
   detail::take_out(should, detail::count_values(is), missing_index);
@@ -107,8 +107,8 @@ requires std::is_same_v<std::ranges::range_value_t<Actual>, std::ranges::range_v
 }
 
 /// Whether `actual` is `input` sorted: in order, and the same values. (In order alone would let
-/// zeros pass.) `3 of 257 elements are out of order; first at [5]: 2 behind 7`. Equal values may
-/// stand in any order. A NaN has no place in an order: with one in it, nothing is sorted.
+/// zeros pass.) `3 of 257 elements are out of order; first at [5]: 2 behind 7`. Equal values may be
+/// in any order. A NaN has no place in an order: with one in it, nothing is sorted.
 template <std::ranges::contiguous_range Actual, std::ranges::contiguous_range Input>
 comparison compare_sorted(const Actual& actual, const Input& input,
                           direction order = direction::ascending) {

@@ -21,8 +21,8 @@ namespace lab {
 constexpr unsigned kStagingSlots = 2;  ///< pieces that fit into a ring
 
 /// How many floats of each vector a piece has: 1 MiB. A host thread has just read and written them
-/// when the device fetches them, so shorter pieces are still in the processor's caches. Too short
-/// ones are nothing but calls of CUDA, which take some microseconds each.
+/// when the device fetches them, so shorter pieces are still in the processor's caches. Pieces that
+/// are too short are mostly CUDA calls, which take some microseconds each.
 constexpr std::size_t kStagingPiece = std::size_t{1} << 18;
 
 /// How many pieces n elements have.
@@ -52,7 +52,7 @@ struct staging_lane {
   event fetched[kStagingSlots];  ///< the device has what was in that slot
   device_buffer<float> a{kStagingPiece}, b{kStagingPiece};  ///< a piece of each vector
   device_buffer<float> partial;                             ///< the blocks' sums, piece after piece
-  stream queue;  ///< destroyed first: what is under way ends before the memory goes
+  stream queue;  ///< destroyed first: pending work ends before the memory is freed
 };
 
 }  // namespace lab

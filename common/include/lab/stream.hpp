@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A stream that ends by itself, for the exercises after 11.1, which is about it.
+// A stream that destroys itself, for the exercises after 11.1, which teaches it.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -11,9 +11,9 @@
 namespace lab {
 
 /// Owns a stream of the device that was current when it was made. The default stream's work does
-/// not wait for it, nor it for that work. Its end waits for its own work first (cudaStreamDestroy
-/// alone does not), so that what was declared before it outlives what the device still does.
-/// Throws cuda_error if it cannot be made.
+/// not wait for it, nor it for that work. Its destructor waits for its own work first
+/// (cudaStreamDestroy alone does not), so that objects declared before it outlive what the device
+/// still does. Throws cuda_error if it cannot be made.
 class stream {
  public:
   stream() { CUDA_CHECK(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking)); }

@@ -35,7 +35,7 @@ class table {
   /// The cell of row `row` in the column called `column`. Throws invalid_input where there is none.
   const cell& at(std::size_t row, const std::string& column) const;
 
-  /// For people: columns one under the other, numbers to the right and with four digits.
+  /// For people: aligned columns, numbers right-aligned and with four digits.
   std::string text() const;
   /// For programs (RFC 4180): a line of names, then one line per row, numbers in full.
   std::string csv() const;

@@ -16,7 +16,7 @@
 
 namespace lab {
 
-/// Owns a texture object. Make it after the memory that it looks at, so that it goes before it.
+/// Owns a texture object. Create it after the memory that it reads, so that it is destroyed first.
 class texture_view {
  public:
   texture_view(const cudaResourceDesc& memory, const cudaTextureDesc& description) {
@@ -27,7 +27,7 @@ class texture_view {
   ~texture_view() {
     if (object_ != 0) CUDA_CHECK_NOTHROW(cudaDestroyTextureObject(object_));
   }
-  /// What a kernel is given: a number that can be copied, and that owns nothing.
+  /// The argument for a kernel: a number that can be copied, and that owns nothing.
   cudaTextureObject_t object() const { return object_; }
 
  private:
@@ -37,7 +37,7 @@ class texture_view {
 struct free_array {
   void operator()(cudaArray_t array) const noexcept { CUDA_CHECK_NOTHROW(cudaFreeArray(array)); }
 };
-/// Owns what cudaMallocArray gave; get() is the cudaArray_t.
+/// Owns an array from cudaMallocArray; get() is the cudaArray_t.
 using array_owner = std::unique_ptr<cudaArray, free_array>;
 
 /// The most floats that a texture over linear memory can have on the current device. (Nor more than

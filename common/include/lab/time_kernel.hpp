@@ -11,7 +11,7 @@
 namespace lab {
 namespace detail {
 
-/// A callable that somebody else owns, without its type.
+/// A callable that other code owns, without its type.
 struct work_ref {
   const void* object = nullptr;
   void (*call)(const void* object) = nullptr;
@@ -39,7 +39,7 @@ float time_on_device(work_ref launch, work_ref restore, const char* file, int li
 /// A test runs `launch` once. A program that reports the kernel's time (program::report_kernel())
 /// runs it as often as --repeat says: first once to warm up, then in samples of about a millisecond
 /// each, all of whose launches are queued before the device starts the first. The result is then
-/// the median of the samples. So `launch` has to be something that can be repeated.
+/// the median of the samples. So `launch` must be repeatable.
 template <class Launch>
 float time_kernel(const Launch& launch, const char* file = __builtin_FILE(),
                   int line = __builtin_LINE()) {
@@ -64,7 +64,7 @@ class repeated_timing {
   repeated_timing(const repeated_timing&) = delete;
   repeated_timing& operator=(const repeated_timing&) = delete;
 
-  /// What each call of time_kernel() has measured since, in their order.
+  /// What each call of time_kernel() has measured since, in order.
   const std::vector<timing>& timings() const { return timings_; }
 
  private:

@@ -29,7 +29,7 @@ class host_timer {
 ///
 /// start() and stop() only put a mark into the stream and return at once; the device sets the
 /// time when it gets there. So the time can be read only after the second mark was reached, and
-/// milliseconds() waits for it. Without that wait CUDA answers cudaErrorNotReady.
+/// milliseconds() waits for it. Without that wait CUDA returns cudaErrorNotReady.
 class event_timer {
  public:
   event_timer();

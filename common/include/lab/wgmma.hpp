@@ -117,7 +117,7 @@ CPU_DEVICE_UNWATCHED inline void read_four(std::uint64_t descriptor, unsigned ro
   } else {
     const std::size_t width = std::size_t{256} >> swizzle;  // of a row, in bytes
     at += row % 8 * width + i * 4;
-    // Pieces of 16 bytes have changed their places, as bits of the address say.
+    // Pieces of 16 bytes are swapped, depending on bits of the address.
     const auto address = reinterpret_cast<std::uintptr_t>(at);
     if (((address - row % 8 * width) >> 7U & (width / 16 - 1)) != 0)
       cpu_device::refuse(
@@ -276,7 +276,7 @@ __device__ void multiply(sums<kColumns>& to, std::uint64_t of_a, std::uint64_t o
   detail::multiply_add(to.x, of_a, of_b, add ? 1 : 0);
 }
 
-/// What was started since the last commit() is a group.
+/// All products started since the last commit() become a group.
 template <unsigned kColumns>
 __device__ void commit(sums<kColumns>&) {
   asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
@@ -288,12 +288,12 @@ __device__ void wait(sums<kColumns>&) {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(kGroups) : "memory");
 }
 
-/// The warpgroup keeps this many registers a thread, and gives the others back for another one.
+/// The warpgroup keeps this many registers per thread, and releases the rest for other warpgroups.
 template <unsigned kRegisters>
 __device__ void give_registers_back() {
   asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(kRegisters));
 }
-/// The warpgroup waits until it has this many registers a thread.
+/// The warpgroup waits until it has this many registers per thread.
 template <unsigned kRegisters>
 __device__ void take_registers() {
   asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(kRegisters));
