@@ -73,7 +73,7 @@ CPU_DEVICE_UNWATCHED void gather(unsigned mask, const T& value, T* by_rank, cons
   }
 }
 
-/// The value of the lane that has this rank; the caller's own for a rank that nobody has.
+/// The value of the lane with this rank; the caller's own for a rank that no lane has.
 template <class T>
 CPU_DEVICE_UNWATCHED T take(unsigned mask, const T& value, unsigned rank, const char* what,
                             const char* file, int line) {
@@ -230,8 +230,8 @@ class cluster_group {
   }
   static void barrier_wait(arrival_token&&, CPU_DEVICE_HERE) { barrier_wait(file, line); }
 
-  /// The same variable of shared memory in the block of this rank. It is there until that block
-  /// leaves the kernel.
+  /// The same variable of shared memory in the block of this rank. It exists until that block
+  /// exits.
   template <class T>
   static T* map_shared_rank(T* variable, int rank, CPU_DEVICE_HERE) {
     return static_cast<T*>(

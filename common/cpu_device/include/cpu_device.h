@@ -24,10 +24,10 @@ void set_thread_order(thread_order order, unsigned seed = 0);
 /// How asynchronous work is run. `eager`: at once. `deferred`: as late as CUDA allows, so that a
 /// missing synchronisation shows. `interleaved`: late, too, and then one piece of work of each
 /// stream in turn, as far as CUDA allows, so that it shows when two streams use the same memory.
-/// `newest_first` and `oldest_first`: late, and then always the stream that was made last (first)
-/// of those that can go on. So one stream gets as far ahead of another as CUDA allows, and with
-/// both of them a missing cudaStreamWaitEvent shows, whichever of two streams should have waited.
-/// CPU_DEVICE_STREAMS (eager, deferred, …) sets the first one.
+/// `newest_first` and `oldest_first`: late, and then always the stream that was created last
+/// (first) of those that can continue. So one stream runs as far ahead of another as CUDA allows,
+/// and with both of them a missing cudaStreamWaitEvent shows, whichever of two streams should have
+/// waited. CPU_DEVICE_STREAMS (eager, deferred, …) sets the first one.
 enum class stream_policy { eager, deferred, interleaved, newest_first, oldest_first };
 void set_stream_policy(stream_policy policy);
 
@@ -41,7 +41,7 @@ void set_barrier_mode(barrier_mode mode);
 
 /// Which devices can access each other's memory (cudaDeviceCanAccessPeer), as in a machine whose
 /// GPUs are connected in groups: `devices` neighbours in number form one, so 2 is for the pairs 0
-/// and 1, 2 and 3, …; 1 is for none, and 0 for all devices. Access that was enabled before stays.
+/// and 1, 2 and 3, …; 1 is for none, and 0 for all devices. Access that was enabled before is kept.
 /// CPU_DEVICE_PEER_GROUP sets the first value, which is 0 otherwise.
 void set_peer_group(unsigned devices);
 
@@ -51,9 +51,9 @@ std::size_t live_bytes();
 /// That of them which was made last, in words, with the line that made it; empty if there is none.
 std::string newest_allocation();
 
-/// What each byte of new memory (of a device, managed or pinned) holds until somebody writes it,
-/// from now on: 0xFF at first, which is NaN or -1. Whoever tests a program with several bytes finds
-/// out whether it needs one of them.
+/// What each byte of new memory (of a device, managed or pinned) contains until it is written, from
+/// now on: 0xFF at first, which is NaN or -1. Testing a program with several bytes shows whether it
+/// depends on one of them.
 void fill_new_memory_with(unsigned char byte);
 
 /// What the lanes of a warp get from each other, from now on: `no_products` has tensor cores
@@ -71,11 +71,11 @@ void set_lanes_get(lanes_get what);
 enum class said_of_pinned_memory { the_truth, unregistered, elsewhere };
 void set_said_of_pinned_memory(said_of_pinned_memory what);
 
-/// What cudaGetDeviceProperties() says of every device from now on, and cudaDeviceGetAttribute() of
-/// what is in there; null: the truth again. Devices stay as they are. `*what` stays the caller's.
+/// What cudaGetDeviceProperties() reports for every device from now on, and so what
+/// cudaDeviceGetAttribute() does; null: the truth again. The caller keeps `*what` alive.
 void set_said_of_devices(const cudaDeviceProp* what);
 
-/// What else a program makes and has to destroy. (The memory of arrays is among the allocations,
+/// What else a program creates and must destroy. (The memory of arrays is among the allocations,
 /// too.)
 enum class object_kind {
   registration,  // of host memory: cudaHostRegister
@@ -98,17 +98,17 @@ const char* name_of(object_kind kind);  // "streams"
 
 /// Makes the n-th call of a function, counted from now on (1 is the next one), fail with `status`
 /// (a cudaError_t, or the status of a library) without doing anything. A launch by <<<>>> is a call
-/// of "cudaLaunchKernel": cudaGetLastError() finds its error. What gives something back (cudaFree,
-/// cudaStreamDestroy …) does so all the same and then fails, so that nothing stays behind for ever.
-/// Injected errors do not break the device. Throws std::invalid_argument for the name of no
-/// function that the program is linked with, for n = 0 and for status 0.
+/// of "cudaLaunchKernel": cudaGetLastError() finds its error. A call that frees something
+/// (cudaFree, cudaStreamDestroy …) still does so and then fails, so that nothing is leaked.
+/// Injected errors do not break the device. Throws std::invalid_argument for a name of no function
+/// that the program is linked with, for n = 0 and for status 0.
 ///
 /// The environment variable CPU_DEVICE_FAIL does the same from the first call on:
 /// function:n:error,function:n:error …, errors by name or number; the function "any" is any
 /// (and needs no error).
 void fail_call(const std::string& function, std::uint64_t n, int status);
-/// Makes the n-th call of any function fail with an error that this function is known to give. Only
-/// calls are counted whose failure a program has to notice: not those that give something back, and
+/// Makes the n-th call of any function fail with an error that this function is known to return.
+/// Only calls whose failure a program must notice are counted: not those that free something, and
 /// not cudaGetLastError() and cudaPeekAtLastError().
 void fail_any_call(std::uint64_t n);
 /// Forgets the faults that have not fired.
@@ -131,12 +131,12 @@ std::string last_report();
 void report_again();
 
 /// Whether the accesses of this program's kernels are watched (-fsanitize=thread). That takes many
-/// times as long, so what is only large can be left out.
+/// times as long, so work that is only large can be left out.
 bool is_check_build();
 
 /// What the accesses of a kernel would cost on a GPU. Only the check build counts
-/// (-fsanitize=thread). `variable_load` reads a __constant__ or a __device__ variable: which of the
-/// two it is cannot be told.
+/// (-fsanitize=thread). `variable_load` reads a __constant__ or a __device__ variable: the two
+/// cannot be distinguished.
 enum class access_kind {
   global_load,
   global_store,

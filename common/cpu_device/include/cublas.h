@@ -29,7 +29,7 @@ inline state& current() {
   return the_state;
 }
 inline void note(cublasStatus_t status) { current().last = status; }
-/// Before cublasInit() there is none, and the library says so.
+/// Before cublasInit() there is none, and the library reports that.
 inline cublasHandle_t handle() { return current().handle; }
 
 inline cublasOperation_t operation(char letter) {

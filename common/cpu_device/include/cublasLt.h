@@ -3,9 +3,9 @@
 
 // cuBLASLt on the CPU device: D = epilogue(alpha op(A) op(B) + beta C), described by objects.
 // There for float, double, half and bfloat16, in columns or rows, in batches, with bias, ReLU and
-// GELU, and with what training needs of them: what they were given, and their gradients. Anything
-// else is CUBLAS_STATUS_NOT_SUPPORTED, with a sentence. No algorithm has to be chosen: the
-// heuristic has one, and needs no workspace.
+// GELU, and with what training needs from them: their inputs, and their gradients. Anything else is
+// CUBLAS_STATUS_NOT_SUPPORTED, with a sentence. No algorithm has to be chosen: the heuristic has
+// one, and needs no workspace.
 #pragma once
 
 #include <cublas_v2.h>

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // cuBLAS-Xt on the CPU device: products and triangular solves of matrices that may lie in host
-// memory, made tile by tile on the selected devices. A call comes back when its result is there.
+// memory, made tile by tile on the selected devices. A call returns when its result is complete.
 #pragma once
 
 #include <cublas_v2.h>

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The types of what cudaGetDriverEntryPointByVersion() gives.
+// The types of the functions that cudaGetDriverEntryPointByVersion() returns.
 #pragma once
 
 #include <cuda.h>

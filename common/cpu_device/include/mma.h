@@ -3,13 +3,13 @@
 
 // Tensor cores: nvcuda::wmma, matrices that the 32 threads of a warp hold and multiply together.
 //
-// CUDA does not say which thread holds which element. Here it is neither a GPU's way nor a tidy
-// one, and another one for each type, so that only code that does the same to all elements works.
-// Each element is in one place (a GPU keeps those of some fragments twice). What nobody has set is
-// NaN, or -1.
+// CUDA does not say which thread holds which element. Here it is neither a GPU's mapping nor a
+// regular one, and a different one for each type, so that only code that does the same to all
+// elements works. Each element is in one place (a GPU keeps those of some fragments twice).
+// Elements that were never set are NaN, or -1.
 //
-// Each lane reads and writes a part of a matrix in memory. It brings its arguments to the warp's
-// meeting, and the first one to leave moves and multiplies the elements for all lanes.
+// Each lane reads and writes a part of a matrix in memory. It passes its arguments when the warp
+// synchronizes, and the first one to continue moves and multiplies the elements for all lanes.
 //
 // Not there: integers of fewer than 8 bits (wmma::experimental).
 #pragma once
@@ -166,7 +166,7 @@ CPU_DEVICE_UNWATCHED inline const warp_call& call_of(const ::cpu_device::warp_ex
   return *reinterpret_cast<const warp_call*>(all.value[lane]);
 }
 
-/// Waits for the warp. The first lane that goes on looks at what all lanes have brought.
+/// Waits for the warp. The first lane that continues reads what all lanes have passed.
 CPU_DEVICE_UNWATCHED inline ::cpu_device::warp_exchange& meet(const warp_call& mine,
                                                               const char* what) {
   ::cpu_device::warp_exchange& all = ::cpu_device::meet_warp(
@@ -368,7 +368,7 @@ struct number<precision::tf32> {
   CPU_DEVICE_UNWATCHED static float of(float x) {
     std::uint32_t bits = 0;
     __builtin_memcpy(&bits, &x, sizeof bits);
-    bits &= ~0x1fffU;  // the digits that tensor cores do not look at
+    bits &= ~0x1fffU;  // the digits that tensor cores ignore
     __builtin_memcpy(&x, &bits, sizeof x);
     return x;
   }

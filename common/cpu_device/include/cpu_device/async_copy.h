@@ -1,12 +1,12 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The copies that a thread makes while it goes on: cooperative_groups::memcpy_async,
+// The copies that a thread starts before it continues: cooperative_groups::memcpy_async,
 // cuda::memcpy_async, __pipeline_memcpy_async and cp.async.
 //
-// Those that a thread itself waits for are done as late as CUDA allows: when it does. Who looks
-// earlier finds what was there before. Those that arrive at a barrier are done at once; the check
-// build sees who wrote what, and asks for the wait.
+// Those that a thread itself waits for are done as late as CUDA allows: when it does. An earlier
+// read finds the old values. Those that arrive at a barrier are done at once; the check build sees
+// who wrote what, and asks for the wait.
 #pragma once
 
 #include <cstddef>
@@ -17,8 +17,8 @@
 
 namespace cpu_device {
 
-/// Copies for the calling thread. The check build is told of it, since compilers do so only for a
-/// memcpy whose size they happen to know.
+/// Copies for the calling thread. Reported to the check build, since compilers do so only for a
+/// memcpy whose size they know.
 CPU_DEVICE_UNWATCHED inline void copy_bytes(void* to, const void* from, std::size_t bytes,
                                             [[maybe_unused]] const char* file,
                                             [[maybe_unused]] int line) {
@@ -41,7 +41,7 @@ inline void copy_share(void* to, const void* from, std::size_t bytes, std::size_
 /// Has the check build look at accesses: cpu_device_look_at_call(), which is null elsewhere.
 using look_at = decltype(&cpu_device_look_at_call);
 
-/// A copy, or a thread's part of one, that is done later. Behind what is copied, `zeros` bytes
+/// A copy, or a thread's part of one, that is done later. After the copied bytes, `zeros` bytes
 /// become 0.
 struct async_copy {
   void* to;
@@ -51,7 +51,7 @@ struct async_copy {
   const char* file;
   int line;
 };
-/// From here on nobody else may use the memory that is written.
+/// From here on no other thread may use the memory that is written.
 void start_async_copy(const async_copy& copy, look_at look);
 /// The calling thread's copies since the last call are a batch.
 void commit_async_copies();

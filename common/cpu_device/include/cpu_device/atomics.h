@@ -47,7 +47,7 @@ T atomic_update(T* address, Change change, int order = __ATOMIC_RELAXED) {
   }
 }
 
-/// Lets other threads run: what an atomic does that failed. Host code just goes on.
+/// Lets other threads run: called by an atomic that failed. Host code just continues.
 void spin_pause(const char* file, int line);
 
 void begin_block_scope();  // the check build's

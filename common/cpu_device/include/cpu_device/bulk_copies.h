@@ -5,8 +5,8 @@
 // barriers that count their bytes.
 //
 // A copy is done as late as CUDA allows: when a thread waits for its barrier or for its group. So
-// whoever looks earlier finds what was there before, and the check build finds a race with the
-// thread that has waited. A block that ends before somebody has waited is reported.
+// an earlier read finds the old values, and the check build finds a race with the thread that has
+// waited. A block that ends before a thread has waited is reported.
 #pragma once
 
 #include <cstddef>
@@ -48,10 +48,10 @@ void commit_bulk_group();
 /// Does the calling thread's groups but the last `but` ones.
 void finish_bulk_groups(unsigned but, look_at look);
 
-/// What waits for others to arrive and for bytes to be copied, phase by phase: cuda::barrier, and
-/// PTX's mbarrier. It is a word: 20 bits for those who are still to arrive in this phase, 20 for
-/// those who are expected in each, 21 for the bytes that are still to come (plus 2^20, since they
-/// may come before they are expected), and 3 for the phase.
+/// A barrier that waits for arrivals and for bytes to be copied, phase by phase: cuda::barrier, and
+/// PTX's mbarrier. It is a word: 20 bits for the arrivals still missing in this phase, 20 for those
+/// expected in each phase, 21 for the bytes still to come (plus 2^20, since they may come before
+/// they are expected), and 3 for the phase.
 namespace phases {
 
 constexpr std::uint64_t kMost = (1U << 20) - 1, kNoBytes = std::uint64_t{1} << 20;
@@ -80,7 +80,7 @@ inline void start(std::uint64_t* word, std::uint64_t expected) {
   __atomic_store_n(word, in_phase(0, expected), __ATOMIC_RELEASE);
 }
 
-/// Ends the phase if nobody and nothing is missing.
+/// Ends the phase if no arrival and no byte is missing.
 template <class Completion>
 void end_if_complete(std::uint64_t* word, std::uint64_t state, Completion completion) {
   if (pending(state) != 0 || biased_bytes(state) != kNoBytes) return;

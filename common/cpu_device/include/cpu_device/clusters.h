@@ -8,7 +8,7 @@
 
 namespace cpu_device {
 
-/// Where the running block is in its cluster. Without clusters each block is one of its own.
+/// Where the running block is in its cluster. Without clusters each block is its own cluster.
 struct cluster_place {
   uint3 index;  ///< of the block, in its cluster
   dim3 dim;     ///< blocks of a cluster
@@ -30,7 +30,7 @@ inline void cluster_barrier(const char* file, int line) {
 
 /// The same variable of shared memory in the block of this rank.
 void* map_shared(const void* address, unsigned rank, const char* file, int line);
-/// The rank of the block whose shared memory the address lies in.
+/// The rank of the block whose shared memory the address is in.
 unsigned rank_of_shared(const void* address, const char* file, int line);
 
 }  // namespace cpu_device

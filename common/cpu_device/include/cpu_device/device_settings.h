@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What a program can ask of a device beyond its properties: limits, its place on the bus, what it
-// shares with other devices and processes.
+// What a program can query about a device beyond its properties: limits, its position on the bus,
+// what it shares with other devices and processes.
 #pragma once
 
 #include "cpu_device/runtime_api.h"

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // `__device__` and `__constant__` variables, of which each device has its own values. The rewriter
-// writes one device_variable behind each of them.
+// writes one device_variable after each of them.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ class device_variable {
  public:
   template <class T>
   explicit device_variable(T& variable) {
-    // What is const has one value for ever, and may lie where nothing can be written.
+    // A const variable has one value forever, and may be in read-only memory.
     if constexpr (!std::is_const_v<T>) {
       variable_ = std::addressof(variable);
       note_variable(variable_, sizeof(T));

@@ -1,11 +1,11 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What happens on the CPU device, as a stream of events, and who listens to it. The engine and the
+// What happens on the CPU device, as a stream of events, and what listens to it. The engine and the
 // API publish; the race check, the counters, the trace, fault injection and tests observe. Nothing
-// is built for an event that nobody listens to: publishers ask listening() first. (The watchdog
-// listens to nothing: it reads how far the workers have come, since an event for each thread that
-// begins would cost too much.)
+// is built for an event without listeners: publishers ask listening() first. (The watchdog does not
+// listen: it reads the progress of the workers, since an event for each thread that begins would
+// cost too much.)
 #pragma once
 
 #include <atomic>
@@ -37,7 +37,7 @@ constexpr event_set operator|(event_kind a, event_kind b) {
 }
 constexpr event_set operator|(event_set a, event_kind b) { return a | static_cast<event_set>(b); }
 
-/// The scope of an atomic, a fence or a barrier: who is sure to see it.
+/// The scope of an atomic, a fence or a barrier: which threads are sure to see it.
 enum class event_scope : std::uint8_t { warp, block, device, system };
 
 struct launch_event {
@@ -59,9 +59,9 @@ struct block_event {
   bool given_up;         ///< when it has ended: in the middle, by a fault or the like
 };
 
-/// Threads have met, before any of them goes on: at __syncthreads() and its like, in a warp
-/// function with a mask (one of a single lane, too), at the barrier of a grid (once for each of its
-/// blocks). A cuda::barrier is made of atomics, and no event.
+/// Threads have all arrived, before any of them continues: at __syncthreads() and the like, in a
+/// warp function with a mask (one of a single lane, too), at the barrier of a grid (once for each
+/// of its blocks). A cuda::barrier is made of atomics, and no event.
 struct barrier_event {
   std::uint32_t block;  ///< the block's serial number
   event_scope scope;    ///< warp, block, or device: a grid barrier
@@ -95,8 +95,8 @@ struct async_copy_event {
   std::uint32_t block, thread;  ///< the block's serial number, and the thread's in it
 };
 
-/// A bulk copy between global and shared memory: a thread starts it, and the copy engine makes it
-/// while all go on.
+/// A bulk copy between global and shared memory: a thread starts it, and the copy engine does it
+/// while all threads continue.
 struct bulk_copy_event {
   const void* shared;
   std::size_t bytes;  ///< in shared memory, with those that lie outside of the array
@@ -185,8 +185,8 @@ class observer {
   virtual void allocated(const allocation_event&) {}
   virtual void freed(const allocation_event&) {}
   virtual void copied(const copy_event&) {}
-  /// Another answer than 0 makes the call fail with that status, before it has done anything. What
-  /// gives something back (cudaFree …) does so first.
+  /// A result other than 0 makes the call fail with that status, before it has done anything. A
+  /// call that frees something (cudaFree …) does so first.
   virtual int call_begins(const call_event&) { return 0; }
   virtual void call_ends(const call_event&) {}
   virtual void work_begins(const work_event&) {}
@@ -199,8 +199,8 @@ void add_observer(observer& who, event_set kinds);
 /// Does nothing for one that was not added. Only while no kernel runs.
 void remove_observer(observer& who);
 
-extern std::atomic<event_set> wanted_events;  ///< the kinds that anybody listens to
-/// Whether anybody listens to this kind of event.
+extern std::atomic<event_set> wanted_events;  ///< the kinds that have listeners
+/// Whether this kind of event has listeners.
 inline bool listening(event_kind kind) {
   return (wanted_events.load(std::memory_order_relaxed) & static_cast<event_set>(kind)) != 0;
 }

@@ -6,8 +6,8 @@
 // The rewriter turns  k<<<grid, block>>>(a, b)  into  cpu_device::launch(select, ...)(a, b).
 // `select` hands the kernel over in the best form the language allows (launcher below).
 // The arguments are converted and stored once; run_threads() then calls the kernel for one
-// thread of the block after the other. A thread that has to wait (a barrier, a shuffle) keeps
-// the stack it stands on, and the engine continues run_threads() on another one.
+// thread of the block after the other. A thread that must wait (a barrier, a shuffle) keeps the
+// stack it runs on, and the engine continues run_threads() on another one.
 #pragma once
 
 #include <cstddef>
@@ -170,7 +170,7 @@ CPU_DEVICE_UNWATCHED void run_threads(const void* stored) {
   block_progress& p = progress;
 #ifdef CPU_DEVICE_CHECK
   p.copies_arguments = true;
-  p.watching = false;  // they lie in the host's memory
+  p.watching = false;  // they are in the host's memory
 #endif
   // A copy: the compiler sees that it never changes.
   std::conditional_t<is_copied_by_code<Call>, bytes_of<Call>, const Call> copy(
@@ -455,9 +455,9 @@ void forget_guards();
 void note_shared(const unsigned& born_in, const shared_variable* variables, unsigned count,
                  const char* names);
 
-/// Fills fresh __shared__ variables with 0xFF bytes (NaN, -1) once per block: shared memory that
-/// nobody wrote holds rubbish on a GPU, too. `names` is a lambda of the declaration, which says
-/// what the variables are called.
+/// Fills fresh __shared__ variables with 0xFF bytes (NaN, -1) once per block: unwritten shared
+/// memory holds garbage on a GPU, too. `names` is a lambda of the declaration, which says what the
+/// variables are called.
 template <class Names, class... T>
 CPU_DEVICE_UNWATCHED inline void shared_birth(Names names, T&... variables) {
   static thread_local constinit unsigned born_in = 0;
@@ -481,7 +481,7 @@ struct local_array {
   const char* file;
   int line;
 };
-/// Check build: the thread has this array of its own from now on, and nothing is in it.
+/// Check build: the thread has this local array from now on, and nothing is in it.
 void note_local_array(const local_array& array);
 
 /// The rewriter writes this behind a local array without initial values, in a function with a

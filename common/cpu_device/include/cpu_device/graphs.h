@@ -113,7 +113,7 @@ cudaError_t cudaGraphAddHostNode(cudaGraphNode_t* node, cudaGraph_t graph,
 cudaError_t cudaGraphAddChildGraphNode(cudaGraphNode_t* node, cudaGraph_t graph,
                                        const cudaGraphNode_t* dependencies, size_t count,
                                        cudaGraph_t child);
-// Memory that a graph allocates has one address from launch to launch. It is there after the node
+// Memory that a graph allocates has one address from launch to launch. It exists after the node
 // that allocates it, until the node that frees it, or cudaFree or cudaFreeAsync outside of the
 // graph. Such graphs are neither cloned nor children.
 cudaError_t cudaGraphAddMemAllocNode(cudaGraphNode_t* node, cudaGraph_t graph,

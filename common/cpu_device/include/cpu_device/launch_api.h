@@ -3,9 +3,9 @@
 
 // Launches by a function call in place of <<<...>>>, cooperative ones among them.
 //
-// These functions take the kernel's address and pointers to its arguments, so somebody has to know
-// the arguments' types. Where a kernel is named in such a call, or is cast to void*, the rewriter
-// writes  ::cpu_device::remember_kernel("name", kernel)  around its name.
+// These functions take the kernel's address and pointers to its arguments, so the types of the
+// arguments must be known. Where a kernel is named in such a call, or is cast to void*, the
+// rewriter writes  ::cpu_device::remember_kernel("name", kernel)  around its name.
 #pragma once
 
 #include "cpu_device/runtime_api.h"

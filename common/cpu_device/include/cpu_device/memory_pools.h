@@ -75,8 +75,8 @@ cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, enum cudaMemPoolAttr att
 cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, enum cudaMemPoolAttr attribute,
                                     void* value);
 cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, size_t bytes_to_keep);
-/// Which devices may use the pool's memory, what it has given out already, too. Its own device
-/// always may; cudaDeviceEnablePeerAccess changes nothing.
+/// Which devices may use the pool's memory, including what is already allocated from it. Its own
+/// device always may; cudaDeviceEnablePeerAccess changes nothing.
 cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool, const struct cudaMemAccessDesc* wanted,
                                  size_t count);
 cudaError_t cudaMemPoolGetAccess(enum cudaMemAccessFlags* flags, cudaMemPool_t pool,

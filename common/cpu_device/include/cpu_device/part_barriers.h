@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Barriers of a part of a block: the numbered ones that PTX has (`bar.sync 1, 64`), and those of
-// cooperative groups' tiles of several warps. Each is a word that counts who is still to come, as
-// that of cuda::barrier is (bulk_copies.h), and lies in shared memory.
+// cooperative groups' tiles of several warps. Each is a word that counts the missing arrivals, like
+// that of cuda::barrier (bulk_copies.h), and is in shared memory.
 #pragma once
 
 #include <cstdint>
@@ -20,9 +20,9 @@ namespace cpu_device {
 constexpr unsigned kMostThreads = 1024;     // of a block
 constexpr unsigned kNumberedBarriers = 16;  // that a block has
 
-/// The calling thread, as `weight` of them, has come to the barrier of `threads` threads. Returns
-/// the phase that it belongs to. The first one of a phase says how many threads it is for. `what`:
-/// the barrier, for reports.
+/// The calling thread, as `weight` of them, has arrived at the barrier of `threads` threads.
+/// Returns the phase that it belongs to. The first one of a phase says how many threads it is for.
+/// `what`: the barrier, for reports.
 inline unsigned arrive_at_part(std::uint64_t* word, unsigned threads, unsigned weight,
                                const char* what, const char* file, int line) {
   std::uint64_t state = phases::now(word);

@@ -78,4 +78,4 @@
 #define CPU_DEVICE_UNWATCHED
 #define CPU_DEVICE_GAP(name, ...)
 #endif
-#define CPU_DEVICE_NO_GAP(name, ...)  // for whoever compares the builds
+#define CPU_DEVICE_NO_GAP(name, ...)  // for comparisons of builds

@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The host side of CUDA's runtime API, with the names, values and error codes of CUDA 13.
-// What a function does is CUDA's documentation; where the CPU device differs, a comment says so.
+// CUDA's documentation says what a function does; where the CPU device differs, a comment says so.
 //
 // In this header and the others of the runtime API, what is extern "C" comes first, for C as well
-// (so `enum` and `struct` stand before their names); overloads and templates follow.
+// (so `enum` and `struct` come before their names); overloads and templates follow.
 #pragma once
 
 #include <limits.h>
@@ -678,8 +678,8 @@ cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, 
                                                        dynamic_shared_bytes);
 }
 
-/// The block size with the most threads at a time; `shared_bytes_of(block size)` tells what a block
-/// of that size asks for.
+/// The block size with the most threads at a time; `shared_bytes_of(block size)` returns what a
+/// block of that size needs.
 template <class SharedBytes, class Kernel>
 cudaError_t cudaOccupancyMaxPotentialBlockSizeVariableSMemWithFlags(int* min_grid_size,
                                                                     int* block_size, Kernel kernel,

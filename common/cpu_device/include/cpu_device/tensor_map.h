@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Tensor maps: how an array of up to five dimensions lies in global memory, and which box of it a
-// bulk copy takes (cuda/barrier, cuda/ptx). This is the only part of the driver API that is there,
-// since CUDA has no other function for it.
+// Tensor maps: the layout of an array of up to five dimensions in global memory, and the box that a
+// bulk copy transfers (cuda/barrier, cuda/ptx). This is the only part of the driver API that is
+// there, since CUDA has no other function for it.
 //
 // Not there: interleaved layouts, im2col, and swizzles of pieces larger than 16 bytes.
 #pragma once
@@ -66,7 +66,7 @@ typedef struct CUtensorMap_st {
   cuuint64_t opaque[16];
 } CUtensorMap;
 
-/// All lengths begin with the dimension whose elements lie side by side. `strides`, in bytes, are
+/// All lengths begin with the dimension whose elements are contiguous. `strides`, in bytes, are
 /// those of the other dimensions; `box` is what a copy takes, every element_strides-th element of
 /// it.
 extern "C" CUresult cuTensorMapEncodeTiled(

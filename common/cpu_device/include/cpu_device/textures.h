@@ -342,7 +342,7 @@ enum shape : unsigned {
   shape_cubemap_layered = 256,
 };
 
-/// A texture object as a fetch sees it. The first line is all that the common fetch looks at: point
+/// A texture object as a fetch sees it. The first line is all that the common fetch reads: point
 /// filter, clamped texel coordinates, texels read as they are.
 struct texture {
   unsigned long long object = 0;  // its handle; another value: it is gone
