@@ -38,7 +38,7 @@ struct device_part : part {
   explicit device_part(const part& its) : part(its), a(size), b(size), partial(blocks) {}
   device_buffer<float> a, b, partial;
   event_timer kernel;
-  stream queue;  // destroyed first: what is under way ends before the memory goes
+  stream queue;  // destroyed first: pending work ends before the memory is freed
 };
 
 }  // namespace lab::portable_pinned
