@@ -87,6 +87,18 @@ REQUIRED_WORK(PiecesFromPinnedMemoryInSeveralStreams) {
       << "staged: one copy had half of all elements or more, and not a piece";
 }
 
+REQUIRED_WORK(DeviceMemoryForWholeVectorsInCopies) {
+  const vector ones(1'500'000, 1.0F);
+  const auto done = work_of([&] { return dot(step::copies, ones, ones).value == 1.5e6F; });
+  EXPECT_TRUE(as_required(done, {.threads = 1024, .sent = 2 * bytes_of(ones)})) << "copies";
+#ifdef __CPU_DEVICE__
+  std::size_t allocated = 0;
+  for (const std::size_t bytes : done.device_memory) allocated += bytes;
+  EXPECT_GE(allocated, 2 * bytes_of(ones))
+      << "copies: the device has no memory for both vectors: is this step staged?";
+#endif
+}
+
 using Dot = lab::testing::each_step_and<named_step, std::size_t>;
 
 // Around a warp, blocks of 256, a few multiprocessors' grids (1024 per multiprocessor) and the
