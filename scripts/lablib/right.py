@@ -3,7 +3,7 @@
 
 """Right solutions in other styles, which the tests of an exercise must not refuse.
 
-Each is a whole file tests/CC_chapter/<name>.right/<style>.cu in the place of the solution. The
+Each is a whole file tests/CC_chapter/<name>.right/<style>.cu, used instead of the solution. The
 comment after the license says how it differs.
 
 As a program (the build's own checks):

@@ -61,7 +61,7 @@ def _package(name: str) -> Verb:
         parser.add_argument(
             "--no-sandbox",
             action="store_true",
-            help=f"run students' code with nothing around it but what {system.name} has",
+            help=f"run students' code without isolation beyond that of {system.name}",
         )
         if system.has_image:
             parser.add_argument(

@@ -25,7 +25,7 @@ def _arguments(parser: Parser) -> None:
         "submissions",
         nargs="?",
         metavar="FOLDER",
-        help="a folder with a folder or an archive a student",
+        help="a folder that holds a folder or an archive for each student",
     )
     parser.add_argument(
         "--exercises",
@@ -37,7 +37,7 @@ def _arguments(parser: Parser) -> None:
         "--rubric",
         type=Path,
         metavar="FILE",
-        help="what to grade, and how, in TOML (docs/instructors.md); in the place of --exercises",
+        help="what to grade, and how, in TOML (docs/instructors.md), instead of --exercises",
     )
     parser.add_argument(
         "--out",
@@ -56,36 +56,36 @@ def _arguments(parser: Parser) -> None:
     parser.add_argument(
         "--device",
         metavar="cpu|gpu",
-        help="gpu: run every submission on a GPU as well; in the place of the rubric's device",
+        help="gpu: run every submission on a GPU as well; overrides the rubric's device",
     )
     parser.add_argument(
         "--names",
         action="store_true",
-        help="class.csv has the students' names; otherwise the numbers that records/ has for them",
+        help="write the students' names to class.csv instead of their numbers in records/",
     )
     parser.add_argument(
         "--sandbox",
         default="",
         metavar="NAME",
-        help="what is around students' code: "
+        help="what isolates students' code: "
         + " or ".join(one.name for one in sandbox.ALL)
         + "; by default the first of them that works",
     )
     parser.add_argument(
         "--no-sandbox",
         action="store_true",
-        help="run students' code with nothing around it; every report says so",
+        help="run students' code without isolation; every report says so",
     )
     parser.add_argument(
         "--slurm",
         action="store_true",
-        help="have a cluster do it: submit an array job and follow it; --jobs limits its tasks",
+        help="grade on a cluster: submit an array job and follow it; --jobs limits its tasks",
     )
     parser.add_argument(
-        "--partition", metavar="NAME", help="of the cluster; by default what Slurm's default is"
+        "--partition", metavar="NAME", help="the cluster's partition; by default Slurm's default"
     )
     parser.add_argument(
-        "--slurm-task", action="store_true", help="what each task of --slurm runs, on its node"
+        "--slurm-task", action="store_true", help="what each task of --slurm runs on its node"
     )
     parser.add_argument(
         "--build-only",
@@ -272,7 +272,7 @@ VERBS = (
     Verb(
         "grade",
         "Grade a class: compile and test each submission in a sandbox, and write points, feedback"
-        " and reports. The same command again goes on where it was stopped.",
+        " and reports. If it is stopped, the same command continues where it was.",
         _arguments,
         _grade,
     ),
