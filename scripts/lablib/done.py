@@ -342,19 +342,23 @@ def lines(
     passed = len(plain.in_state(test_program.PASSED))
     orders: Dict[str, None] = dict.fromkeys(order.split(",")[0] for order in plain.orders)
     how = f" with the threads in {len(orders)} orders" if len(orders) > 1 else ""
-    all_lines = [("right", f"{passed} tests{' on the GPU' if gpu else how}")]
+    tests = "1 test" if passed == 1 else f"{passed} tests"
+    all_lines = [("right", f"{tests}{' on the GPU' if gpu else how}")]
     if found.why_not:
         all_lines.append(("not checked", f"for races: {found.why_not}"))
     else:
-        what, many = "no races", f"all {found.asked} tests"
-        if found.seen < found.asked:
+        # They are not among those that pass in the plain build, either.
+        skipped = sum(len(one.in_state(test_program.SKIPPED)) for one in found.results)
+        asked, seen = found.asked - skipped, found.seen - skipped
+        what, many = "no races", "1 test" if asked == 1 else f"all {asked} tests"
+        if seen < asked:
             what = "no race in"
             over = (
                 f" (as many as {SECONDS:g} s allow; `scripts/lab check` watches all)"
                 if found.time_is_over
                 else ""
             )
-            many = f"{found.seen} of {found.asked} tests{over}"
+            many = f"{seen} of {asked} tests{over}"
         but = ", but for the bonus" if found.mistakes_in_bonus else ""
         watched = f"with every access watched ({found.seconds:.0f} s with the build){but}"
         all_lines.append((what, f"{many}, {watched}"))

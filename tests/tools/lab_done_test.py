@@ -256,7 +256,7 @@ class DoneTest(LabTest):
         done = self.lab("test", "05.1")
         self.assert_status(0, done)
         self.assertIn("1 test passes; 1 is about a bonus that is not written.", done.stdout)
-        self.assertRegex(done.stdout, r"no races +all 1 tests")
+        self.assertRegex(done.stdout, r"no races +1 test,")
         self.assertRegex(done.stdout, r"core done +bonus: TODO 2\n")
         self.assertEqual("core done; bonus: TODO 2", self.state())
         self.assertIn("(1 of 2 done)", self.lab("list").stdout)
@@ -368,6 +368,13 @@ class DoneTest(LabTest):
         costs = dict(done.lines(Result(), found, None, False))
         self.assertIn("not enough time for all tests", costs["cost"])
         self.assertNotIn("cost", dict(done.lines(Result(), found, None, False, with_cost=False)))
+
+    def test_tests_that_are_skipped_are_not_counted_as_watched(self):
+        cases = [Case("S.A", "passed", runs=1), Case("S.B", "skipped", runs=1)]
+        found = done.Check(results=[Result({case.name: case for case in cases})], asked=2)
+        what, detail = done.lines(Result(), found, None, False)[1]
+        self.assertEqual("no races", what)
+        self.assertIn("1 test, with every access watched", detail)
 
     def test_required_work_is_looked_at_even_if_the_time_is_over(self):
         self.gtest(
