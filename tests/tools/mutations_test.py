@@ -257,6 +257,8 @@ class KindsTest(unittest.TestCase):
             "{ a[i] = b[i * 2][j + 1]; }",
         )
         self.assert_changes("off_by_one", "float t[kTile][kTile]; f([&] { }); a[0];")
+        # Nor is a larger array a mistake where its size is a template parameter.
+        self.assert_changes("off_by_one", "float t[BM][Tiling::BK]; float u[T::kFours];")
 
     def test_swapped_arguments(self):
         self.assert_changes(
