@@ -284,7 +284,7 @@ endfunction()
 # Tests are host code that runs for a moment and takes long to compile: they are optimised less and,
 # where the whole course is built, share one compiled copy of the headers.
 function(lab_test_options target)
-  set(quick $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:RelWithDebInfo>>:-O1>)
+  set(quick $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:RelWithDebInfo>>:-Og>)
   target_compile_options(${target} PRIVATE ${quick})
   lab_shared_headers(${target} test_headers LINK lab_common lab_test_main OPTIONS ${quick}
     HEADERS <cuda_runtime.h> <gtest/gtest.h>
