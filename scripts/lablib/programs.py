@@ -97,22 +97,24 @@ def run_to_end(
     return outcome.returncode if outcome.returncode in (0, 1, 2, 77) else FAILED
 
 
-def _folders_written_to(arguments: List[str]) -> List[Path]:
-    folders = [Path.cwd()]
+def _folders_written_to(arguments: List[str]) -> Dict[Path, Tuple[str, ...]]:
+    """With how names of the program's files begin: elsewhere than here, others write, too."""
+    folders: Dict[Path, Tuple[str, ...]] = {}
     for argument in arguments:
-        folder = Path(argument.split("=", 1)[-1]).parent
-        if "/" in argument and folder.is_dir() and folder.resolve() not in folders:
-            folders.append(folder.resolve())
-    return folders
+        path = Path(argument.split("=", 1)[-1])
+        if "/" in argument and path.parent.is_dir():
+            folder = path.parent.resolve()
+            folders[folder] = (*folders.get(folder, ()), path.stem)
+    return {**folders, Path.cwd(): ("",)}
 
 
-def _files(folders: List[Path]) -> Dict[str, Tuple[int, int]]:
+def _files(folders: Dict[Path, Tuple[str, ...]]) -> Dict[str, Tuple[int, int]]:
     found = {}
-    for folder in folders:
+    for folder, beginnings in folders.items():
         try:
             with os.scandir(folder) as entries:
                 for entry in entries:
-                    if entry.is_file(follow_symlinks=False):
+                    if entry.name.startswith(beginnings) and entry.is_file(follow_symlinks=False):
                         status = entry.stat(follow_symlinks=False)
                         found[entry.path] = (status.st_mtime_ns, status.st_size)
         except OSError:

@@ -284,7 +284,8 @@ TYPED_TEST(Precision, RefusesMoreRowsThanAGridHasBlocksAndNamesTheLimit) {
   const std::vector<TypeParam> a(rows), b(1);
   try {
     multiply(view(a), view(b), {rows, 1, 1});
-    FAIL() << rows << " rows were not refused";
+    FAIL() << rows << " rows were not refused: in blocks of 16 x 16 threads they need " << limit + 1
+           << " rows of blocks, and a grid has at most " << limit;
   } catch (const lab::invalid_input& error) {
     EXPECT_NE(std::string(error.what()).find(std::to_string(limit)), std::string::npos)
         << error.what();

@@ -207,12 +207,14 @@ class RunTest(LabTest):
         here = Path(self.temporary.name).resolve() / "here"
         (here / "sub").mkdir(parents=True)
         (here / "old.txt").write_text("")
-        self.program("lab.05.1", "echo x > picture.png; echo x > sub/other.png")
+        others = "echo x > sub/of_another_program"
+        self.program("lab.05.1", f"echo x > picture.png; echo x > sub/other.png; {others}")
         done = self.lab("run", "05.1", "--", "--out", "sub/other.png", cwd=here)
         self.assert_status(0, done)
         self.assertIn(f"file written: {here}/picture.png", done.stderr)
         self.assertIn(f"file written: {here}/sub/other.png", done.stderr)
         self.assertNotIn("old.txt", done.stderr)
+        self.assertNotIn("of_another_program", done.stderr)
 
     def test_statuses_pass_through(self):
         for status, expected in ((1, 1), (2, 2), (77, 77), (5, 1)):
