@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What set_lanes_get() hides from the lanes of a warp, and what it does not.
+// What set_lanes_get() hides from the lanes of a warp, and what it does not. And what a lane gets
+// that CUDA leaves undefined: it should not be the right value by accident.
 
 #include <cooperative_groups.h>
 #include <cooperative_groups/reduce.h>
@@ -10,6 +11,7 @@
 #include <gtest/gtest.h>
 #include <mma.h>
 
+#include <cmath>
 #include <vector>
 
 #include "cpu_device_testing.hpp"
@@ -89,6 +91,22 @@ TEST_F(LanesGet, NothingFromEachOtherButVotes) {
   cpu_device::set_lanes_get(lanes_get::no_exchange);
   expect_exchange(exchanged(), {0, 0, 0, 5});
   EXPECT_EQ(product(), 23);
+}
+
+__global__ void read_the_lane_behind_the_mask(int* whole, float* real) {
+  if (threadIdx.x > 2) return;
+  whole[threadIdx.x] = __shfl_sync(7U, 1, 3);
+  real[threadIdx.x] = __shfl_down_sync(7U, 1.0F, 1);
+}
+
+TEST(ShuffleFromALaneOutsideTheMask, GivesNoValueOfAnyLane) {
+  const device_array<int> whole(3, 0);
+  const device_array<float> real(3, 0);
+  read_the_lane_behind_the_mask<<<1, 32>>>(whole.data(), real.data());
+  ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+  EXPECT_EQ(whole.to_host(), std::vector<int>(3, -1));
+  EXPECT_EQ(real.to_host()[1], 1);
+  EXPECT_TRUE(std::isnan(real.to_host()[2]));
 }
 
 }  // namespace

@@ -69,7 +69,7 @@ __device__ scanned by_blelloch(unsigned* sums, unsigned mine) {
   __syncthreads();  // all threads have read the total
   if (thread == 0) sums[n - 1] = 0;
   for (unsigned d = n / 2; d > 0; d /= 2) {
-    __syncthreads();
+    __syncthreads();  // the level above it is complete
     const unsigned right = 2 * d * (thread + 1) - 1;
     if (right < n) {
       const unsigned left_sum = sums[right - d], before = sums[right];

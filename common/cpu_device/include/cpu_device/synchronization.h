@@ -67,7 +67,8 @@ T from_bits(std::uint64_t bits) {
 }
 
 /// Reads the lane that `source(lane, first, last)` names; first..last is the lane's segment of
-/// `width` lanes. A lane that is not in the mask gives the caller's own value.
+/// `width` lanes. A lane that has left gives the caller's own value, and one that is not in the
+/// mask, whose value CUDA leaves undefined, ones in all bits: a NaN, or -1.
 template <class T, class Source>
 CPU_DEVICE_UNWATCHED T shuffle(unsigned mask, T value, int width, const char* what,
                                const char* file, int line, Source source) {
@@ -75,8 +76,10 @@ CPU_DEVICE_UNWATCHED T shuffle(unsigned mask, T value, int width, const char* wh
   const int lane = static_cast<int>(lane_id());
   const int first = lane & ~(width - 1);
   const int from = source(lane, first, first + width - 1);
-  const T result =
-      (exchange.mask >> (from & 31) & 1U) != 0 ? from_bits<T>(exchange.value[from & 31]) : value;
+  const int lane_read = from & 31;
+  const T result = (exchange.mask >> lane_read & 1U) != 0 ? from_bits<T>(exchange.value[lane_read])
+                   : (mask >> lane_read & 1U) != 0        ? value
+                                                          : from_bits<T>(~std::uint64_t{0});
   leave_warp(exchange);
   return result;
 }
