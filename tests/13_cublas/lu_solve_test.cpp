@@ -116,6 +116,48 @@ REQUIRED_WORK(TheBatchInCublasAndAKernelThatTransposes) {
       {1, 2, 3}));
 }
 
+const lab::testing::required kBatched = {.threads = 1,
+                                         .fetched = 1,
+                                         .calls = {"cublasDgetrfBatched", "cublasDgetrsBatched"},
+                                         .library = true};
+
+REQUIRED_WORK(TheBatchInCublasHoweverSmallItIs) {
+  for (const std::size_t systems : {1, 2, 5})
+    for (const std::size_t right_sides : {1, 2, 3})
+      EXPECT_TRUE(at_other_sizes(
+          [&](std::size_t n) {
+            return is_solved(random_numbers(systems * n * n, n),
+                             random_numbers(systems * n * right_sides, n + 1),
+                             {systems, n, right_sides});
+          },
+          kBatched, {1, 2, 3, 4}))
+          << systems << " systems with " << right_sides << " right-hand sides";
+}
+
+REQUIRED_WORK(TheBatchInCublasHoweverSimpleTheMatricesAre) {
+  struct form {
+    const char* name;
+    int (*element)(int row, int column, int n);
+  };
+  constexpr form kForms[] = {
+      {"identities", [](int i, int j, int) { return i == j ? 1 : 0; }},
+      {"diagonal", [](int i, int j, int) { return i == j ? 3 : 0; }},
+      {"exchanges", [](int i, int j, int n) { return i + j + 1 == n ? 1 : 0; }},
+      {"upper triangular", [](int i, int j, int) { return 4 * (i == j) + (i < j); }},
+      {"lower triangular", [](int i, int j, int) { return 4 * (i == j) + (i > j); }}};
+  for (const form& each : kForms)
+    EXPECT_TRUE(at_other_sizes(
+        [&](std::size_t n) {
+          const int size = static_cast<int>(n);
+          vector a;
+          for (int i = 0; i < 2 * size * size; ++i)
+            a.push_back(each.element(i / size % size, i % size, size));
+          return is_solved(a, random_numbers(2 * n * 2, n), {2, n, 2});
+        },
+        kBatched))
+        << "the two matrices are " << each.name;
+}
+
 // --- sizes ---------------------------------------------------------------------------------------
 
 class Sizes : public ::testing::TestWithParam<std::size_t> {};
