@@ -104,6 +104,14 @@ TEST(ByHand, DividesByTheSumFirst) {
   EXPECT_EQ(solve(1, a, c, vector{10, 2, 4, 2, 0, -1}, {2, 3}).x, (vector{1, 1, 4, 0.5, 0, -0.25}));
 }
 
+TEST(ByHand, KeepsWhatIsAlmostWhole) {
+  // The matrices of the case before. Nothing is rounded on the way.
+  const vector a{1, 4, 0, -3}, c{1, 0, 0, 4};
+  EXPECT_EQ(solve(1, a, c, vector{6 - 0x1p-44 + 0x1p-46, 2 + 0x1p-51, 0x1p-48, 0}, {2, 2}).x,
+            (vector{3 - 0x1p-45, 1 + 0x1p-52, 0x1p-50, 0}));
+  EXPECT_EQ(solve(1, vector{3}, vector{1}, vector{-4 - 0x1p-38}, {1, 1}).x, vector{-1 - 0x1p-40});
+}
+
 TEST(ByHand, TakesOneByOne) {
   EXPECT_EQ(solve(2, vector{3}, vector{1}, vector{16, -4}, {1, 2}).x, (vector{2, -0.5}));
 }
