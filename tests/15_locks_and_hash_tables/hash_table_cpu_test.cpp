@@ -5,8 +5,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <numeric>
 #include <stdexcept>
 #include <string>
@@ -16,6 +18,7 @@
 #include "full_size.hpp"
 #include "lab/errors.hpp"
 #include "lab/random.hpp"
+#include "lab/timer.hpp"
 #include "lab_testing.hpp"
 #include "reference.hpp"
 #include "required_work.hpp"
@@ -131,6 +134,20 @@ TEST(Build, SaysHowLongItTook) {
   const float milliseconds = build(keys, keys, 100).build_ms;
   EXPECT_GT(milliseconds, 0.0F);
   EXPECT_LT(milliseconds, 60'000.0F);
+}
+
+TEST(Build, TakesNoLongerThanTheWholeCall) {
+  // The insertions are a part of the call, however slow the machine is. One key is quickly
+  // inserted: of 200 calls at least one takes less time than any that is made up.
+  const numbers one = {7};
+  double least_else = std::numeric_limits<double>::infinity();
+  for (int i = 0; i < 200; ++i) {
+    const lab::host_timer call;
+    const float milliseconds = build(one, one, 1).build_ms;
+    least_else = std::min(least_else, call.milliseconds() - static_cast<double>(milliseconds));
+  }
+  EXPECT_GE(least_else, -0.01)  // another clock may count in microseconds
+      << "build_ms is longer than the call took: measure the insertions";
 }
 
 TEST(Find, FindsEveryKeyThatIsThere) {
