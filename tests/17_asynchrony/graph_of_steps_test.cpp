@@ -168,6 +168,24 @@ REQUIRED_WORK(GraphsAsLongAsTheLongestBatch) {
   }
 }
 
+REQUIRED_WORK(AKernelForEachTimeStepEvenIfNothingFlows) {
+  // Without heaters, a plate that is cold everywhere, or as warm everywhere, stays as it is.
+  constexpr int kCells = 20 * 17, kLong = 7, kBatch = 2;
+  for (const float everywhere : {0.0F, 2.5F}) {
+    const scene s{20, 17, floats(kCells, everywhere), floats(kCells)};
+    for (const auto& [version, name] : kSteps) {
+      const auto done = lab::testing::work_without_values([&, version = version] {
+        EXPECT_TRUE(is_right(version, s, {1, 2}, kLong, kBatch)) << name;
+      });
+      EXPECT_EQ(done.kernels.size(), std::size_t{2 * kLong})
+          << name << ": one kernel for each time step, also where all cells are " << everywhere;
+      EXPECT_EQ(calls_of(done, "cudaGraphLaunch"),
+                version == step::launches ? 0U : 2U * (kLong / kBatch))
+          << name << ": a launch of a graph for each whole batch";
+    }
+  }
+}
+
 // --- every step, every plate ---------------------------------------------------------------------
 
 // One cell, one row, one column; around a block of 16 x 16; several blocks; primes.
@@ -240,6 +258,18 @@ TEST_P(EachStep, ChangesTheHeatersOfAllTimeStepsOfABatch) {
   const scene s{3, 1, {1, 1, 1}, {0, 8, 0}};
   for (const int batch : {2, 4, 6, 8})
     EXPECT_TRUE(is_right(version(), s, {1, 0}, batch, batch)) << batch << " time steps";
+}
+
+TEST_P(EachStep, HeatsAPlateThatIsColdEverywhere) {
+  for (const int width : {1, 19}) {
+    scene s = random_scene(width, 18, 16);
+    s.initial.assign(s.initial.size(), 0);
+    EXPECT_TRUE(is_right(version(), s, {1}, 5, 2));
+    EXPECT_TRUE(is_right(version(), s, {0, -2, 3}, 5, 2)) << "the first phase leaves it cold";
+    s.heaters.assign(s.heaters.size(), 0);
+    s.heaters.back() = -7;
+    EXPECT_TRUE(is_right(version(), s, {1, 2}, 40, 4)) << "a single heater";
+  }
 }
 
 TEST_P(EachStep, TakesTheLongestBatch) {
