@@ -131,8 +131,10 @@ REQUIRED_WORK(TheNextTileIsUnderWayWhileThisOneIsUsed) {
     }
     if (done.watched && done.values && *done.values) {
       EXPECT_GE(early, s.tiles() - blocks)
-          << "two_stages: some tiles are copied while the block has none to use; only the first of "
-             "each block has to be";
+          << "two_stages: some tiles are copied while the block, or the thread that starts the "
+             "copy, has none to use (only the first of each block has to be): start the copy of "
+             "the "
+             "next tile before you use this one";
     }
   }
 }

@@ -77,7 +77,13 @@ class overlap {
     here.end = std::max(here.end, first + bytes);
     here.copy = ++copies_;
     std::uint64_t reads = 0;
-    const clock& known = of(by).known;
+    reader& starts = of(by);
+    // The order of its own reads and of the copy is known. If it visits these bytes no more, the
+    // copy is late.
+    if (starts.place != 0 && starts.place != first && !starts.overlaps &&
+        starts.reads > starts.visit)
+      starts.late = here.copy;
+    const clock& known = starts.known;
     for (std::uint32_t t = 0; t < threads_.size(); ++t) {
       reader& r = threads_[t];
       if (t == by || r.overlaps || r.place == first || r.place == 0) continue;
@@ -95,7 +101,12 @@ class overlap {
     reader& r = of(by);
     if (auto at = places_.upper_bound(address); at != places_.begin()) {
       --at;
-      if (address < at->second.end && (r.place != at->first || r.copy != at->second.copy)) {
+      const bool inside = address < at->second.end;
+      if (inside && r.place == at->first && r.copy == at->second.copy) {
+        r.late = 0;  // its visit goes on
+      } else if (inside) {
+        if (r.late != 0) late_.insert(r.late);
+        r.late = 0;
         r.place = at->first;
         r.copy = r.used[at->first] = at->second.copy;  // its time is over
         r.visit = r.reads;
@@ -126,8 +137,12 @@ class overlap {
     r.known[by] = r.reads;
     if (writes) join(there, r.known);
   }
-  /// How many copies there are with reads that go on meanwhile.
-  std::uint64_t copies() const { return meanwhile_.size(); }
+  /// How many copies there are with reads that go on meanwhile, without those that a thread starts
+  /// after its own visit to the bytes of another copy.
+  std::uint64_t copies() const {
+    return static_cast<std::uint64_t>(std::count_if(
+        meanwhile_.begin(), meanwhile_.end(), [&](auto copy) { return !late_.contains(copy); }));
+  }
   /// A barrier of the block.
   void all_met() {
     clock all(threads_.size());
@@ -147,6 +162,7 @@ class overlap {
     std::uint64_t copy = 0;    // that has brought them
     std::uint64_t visit = 0;   // `reads` when it began
     bool overlaps = false;     // with another copy
+    std::uint64_t late = 0;    // a copy that it has started since its last read
     std::map<std::uintptr_t, std::uint64_t>
         used;     // the last copies that it has no time of any more
     clock known;  // what has been read before this thread goes on
@@ -162,7 +178,7 @@ class overlap {
 
   std::map<std::uintptr_t, place> places_;
   std::uint64_t copies_ = 0;
-  std::set<std::uint64_t> meanwhile_;
+  std::set<std::uint64_t> meanwhile_, late_;
   std::vector<reader> threads_;
   std::unordered_map<std::uintptr_t, clock> words_;
 };
