@@ -314,6 +314,48 @@ TEST_P(EachStep, KeepsTheDigitsOfWhatIsTinyInItsRow) {
   }
 }
 
+TEST_P(EachStep, ScalesLongRowsAndColumnsByTheirLargestElement) {
+  // Each row of A and column of B has its own size. The largest element of a row is its last one,
+  // those of two columns are the first one and the last but one; they meet zeros.
+  constexpr std::size_t kLong = 2111;
+  expect_at_full_size([&] {
+    const shape size{2, 3, kLong};
+    auto a = lab::random_floats(size.m * size.k, 1, 1, 2);
+    auto b = lab::random_floats(size.k * size.n, 2, 1, 2);
+    for (std::size_t i = 0; i < a.size(); ++i) {
+      if (i >= kLong) a[i] *= 0x1p-110F;
+      if (i % kLong == 0 || i % kLong == kLong - 2) a[i] = 0;
+    }
+    for (std::size_t i = 0; i < b.size(); ++i) {
+      b[i] = std::ldexp(b[i], -50 * static_cast<int>(i % size.n));
+      if (i / size.n == kLong - 1) b[i] = 0;
+    }
+    a[kLong - 1] *= 0x1p+90F;
+    b[1] *= 0x1p+90F;
+    b[(kLong - 2) * size.n] *= 0x1p+90F;
+    return is_right(version(), a, b, size);
+  });
+}
+
+TEST_P(EachStep, ScalesEachOfManyRowsAndColumns) {
+  // Three neighbours have elements of about 2^-100, 1 and 2^100.
+  constexpr std::size_t kMany = 2111;
+  expect_at_full_size([&] {
+    for (const shape size : {shape{kMany, 2, 3}, shape{2, kMany, 3}}) {
+      auto a = lab::random_floats(size.m * size.k, 3, 1, 2);
+      auto b = lab::random_floats(size.k * size.n, 4, 1, 2);
+      const bool rows = size.m == kMany;
+      std::vector<float>& factor = rows ? a : b;
+      for (std::size_t i = 0; i < factor.size(); ++i) {
+        const std::size_t number = rows ? i / size.k : i % size.n;
+        factor[i] = std::ldexp(factor[i], 100 * (static_cast<int>(number % 3) - 1));
+      }
+      if (const auto right = is_right(version(), a, b, size); !right) return right;
+    }
+    return ::testing::AssertionSuccess();
+  });
+}
+
 TEST_P(EachStep, OverflowsToTheRightInfinity) {
   const auto c = multiply(version(), std::vector<float>{1e30F, -1e30F, 1e30F, 1e30F},
                           std::vector<float>{1e10F, 1e10F}, {2, 1, 2})
