@@ -301,6 +301,18 @@ TEST(Thrust, LeavesNoMemoryBehind) {
   EXPECT_EQ(cpu_device::live_allocations(), before);
 }
 
+TEST(Thrust, ThrowsWhenThereIsNoScratchMemoryToSortWith) {
+  thrust::device_vector<int> keys = numbers(100), values(100, 1);
+  for (const bool with_values : {false, true}) {
+    cpu_device::fail_call("cudaMalloc", 1, cudaErrorMemoryAllocation);
+    EXPECT_THROW(with_values ? thrust::stable_sort_by_key(keys.begin(), keys.end(), values.begin())
+                             : thrust::stable_sort(keys.begin(), keys.end()),
+                 std::bad_alloc);
+    EXPECT_EQ(cudaGetLastError(), cudaSuccess);
+  }
+  EXPECT_EQ(to_host(keys), numbers(100));
+}
+
 __global__ void write_behind(int* data, int n) { data[n + 4096] = 1; }
 
 // A GPU could not go on after that, so this is the CPU device's alone.

@@ -6,15 +6,40 @@
 #pragma once
 
 #include <thrust/system/cuda/detail/execution_policy.h>
+#include <thrust/system/detail/bad_alloc.h>
 
 #include <algorithm>
 #include <cstddef>
 #include <iterator>
+#include <string>
 #include <vector>
+
+#include "cpu_device/runtime_api.h"
 
 THRUST_NAMESPACE_BEGIN
 
 namespace system::cuda::detail {
+
+/// On a GPU a sort needs scratch memory, and throws bad_alloc where there is none. So does this
+/// one, though it leaves the memory alone.
+class scratch {
+ public:
+  explicit scratch(std::size_t bytes) {
+    const cudaError_t error = bytes == 0 ? cudaSuccess : cudaMalloc(&memory_, bytes);
+    if (error == cudaSuccess) return;
+    cudaGetLastError();  // reported by the exception
+    throw thrust::system::detail::bad_alloc(std::string(cudaGetErrorName(error)) + ": " +
+                                            cudaGetErrorString(error));
+  }
+  scratch(const scratch&) = delete;
+  scratch& operator=(const scratch&) = delete;
+  ~scratch() {
+    if (memory_ != nullptr && cudaFree(memory_) != cudaSuccess) cudaGetLastError();
+  }
+
+ private:
+  void* memory_ = nullptr;
+};
 
 template <class Derived, class Keys, class Less>
 void stable_sort(execution_policy<Derived>&, Keys first, Keys last, Less less) {
@@ -22,6 +47,7 @@ void stable_sort(execution_policy<Derived>&, Keys first, Keys last, Less less) {
   struct item {
     key_type key;
   };
+  const scratch memory(static_cast<std::size_t>(last - first) * sizeof(item));
   std::vector<item> items;
   items.reserve(static_cast<std::size_t>(last - first));
   for (Keys k = first; k != last; ++k) items.push_back({*k});
@@ -39,6 +65,7 @@ void stable_sort_by_key(execution_policy<Derived>&, Keys first, Keys last, Value
     key_type key;
     value_type value;
   };
+  const scratch memory(static_cast<std::size_t>(last - first) * sizeof(item));
   std::vector<item> items;
   items.reserve(static_cast<std::size_t>(last - first));
   Values v = values;
