@@ -131,6 +131,9 @@ REQUIRED_WORK(BlocksThatTellEachOtherTheirSums) {
         EXPECT_GE(published, 8 * (2 * kTiles - 1) + sizeof(unsigned) * kTiles)
             << name << ": each block but the first publishes the sum of its tile before it looks"
             << " back, and then that of all tiles up to it";
+        // Besides, each block but that of tile 0 looks back at least once.
+        EXPECT_GE(k.atomics, std::uint64_t{kTiles} + (2 * kTiles - 1) + (kTiles - 1))
+            << name << ": the blocks look back by loads that are not atomic";
         EXPECT_LE(k.atomic_threads, std::uint64_t{33} * kTiles)
             << name << ": more than a warp of each block looks back";
       }
