@@ -390,6 +390,34 @@ TEST_P(Splitters, LeaveNoDeviceTooManyKeysWhateverTheKeysAre) {
     }
 }
 
+TEST(SplittersOfTwoDevices, AreSamplesAtRegularDistances) {
+  // A splitter has as many samples before it as after it. So it is a sample of the one device whose
+  // keys are in order, if just as many keys of the other one are before all of these as that needs.
+  if (most_devices() < 2) GTEST_SKIP() << "needs two devices";
+  constexpr std::size_t kEach = 8;  // keys for a sample
+  constexpr std::size_t kCount = kSamples * kEach;
+  for (const std::size_t device : {0U, 1U}) {
+    std::size_t before = 0;
+    for (std::size_t j = 0; j < kSamples; ++j) {
+      words keys(2 * kCount);
+      for (std::size_t i = 0; i < kCount; ++i) {
+        keys[device * kCount + i] = static_cast<std::uint32_t>(100'000 + i);
+        const bool first = i < (kSamples - j) * kEach;
+        keys[(1 - device) * kCount + i] = static_cast<std::uint32_t>(first ? i : 200'000 + i);
+      }
+      const auto splitters = choose_splitters(2, keys);
+      ASSERT_EQ(splitters.size(), 1U);
+      const std::size_t offset = offsets_of(splitters, keys)[0] - (kSamples - j) * kEach;
+      ASSERT_LE(offset, kCount) << "the splitter is none of the samples in the middle";
+      EXPECT_LE(offset, before + kEach)
+          << "device " << device << " has no sample among keys " << before << " to " << offset
+          << " of " << kCount << ": a sample stands for at most " << kEach;
+      before = offset;
+    }
+    EXPECT_LE(kCount, before + kEach) << "device " << device << ": keys after its last sample";
+  }
+}
+
 TEST(SplittersOfNothing, AreNone) {
   for (int devices = 1; devices <= most_devices(); ++devices)
     EXPECT_TRUE(choose_splitters(devices, {}).empty());
