@@ -182,6 +182,32 @@ REQUIRED_WORK(BlocksThatShareALargeGrid) {
   });
 }
 
+REQUIRED_WORK(EventsAroundTheKernels) {
+  constexpr shape kShape = {9, 7};
+  const vector b = random_side(kShape, 3);
+  for (const auto& [version, name] : kSteps) {
+    const auto done = work_of([&, version = version] {
+      return is_solution(solve_it(version, b, kShape, 1e-6), b, kShape, 1e-6);
+    });
+    EXPECT_TRUE(as_required(
+        done, {.threads = 32, .calls = {"cudaEventElapsedTime|cudaEventElapsedTime_v2"}}))
+        << name;
+    const auto is_launch = [](const std::string& call) {
+      return call.starts_with("cudaLaunch") && call != "cudaLaunchHostFunc";
+    };
+    const auto& calls = done.sequence;
+    const auto first = std::find_if(calls.begin(), calls.end(), is_launch);
+    const auto last = std::find_if(calls.rbegin(), calls.rend(), is_launch).base();
+    const auto is_event = [](const std::string& call) {
+      return call.starts_with("cudaEventRecord");
+    };
+    EXPECT_TRUE(std::any_of(calls.begin(), first, is_event))
+        << name << ": kernel_ms is not measured: no event is recorded before the first kernel";
+    EXPECT_TRUE(std::any_of(last, calls.end(), is_event))
+        << name << ": kernel_ms is not measured: no event is recorded after the last kernel";
+  }
+}
+
 // --- every step, every shape ---------------------------------------------------------------------
 
 // One cell, one row, one column; around a block of 256; squares and others; primes.
