@@ -149,6 +149,19 @@ REQUIRED_WORK(CopiesThatAreUnderWayWhileAWarpMultiplies) {
   }
 }
 
+REQUIRED_WORK(CopiesThatAreUnderWayHoweverSmallTheProductIs) {
+  // Three slices of 16, of tiles that C hardly fills. In the second product, rows do not begin at
+  // multiples of 16 bytes.
+  for (const shape size : {shape{8, 6, 48}, shape{63, 33, 47}})
+    for (const auto& [version, name] : kSteps) {
+      if (version < step::staged) continue;
+      EXPECT_TRUE(
+          as_required(work_of([version = version, size] { return is_right(version, size); }),
+                      {.threads = 1, .fetched = 1, .copies_under_way = 2}))
+          << name << ", " << name_of(size);
+    }
+}
+
 // --- every step, every shape ---------------------------------------------------------------------
 
 class Product : public ::testing::TestWithParam<std::tuple<named_step, shape>> {};
