@@ -116,7 +116,8 @@ def test_exercise(
     later = [case for case in bonus if waits_for_bonus(case, todos)]
     status = _status(result, bonus, todos)
     at_once = functools.partial(done.passes_at_once, program, case_limit=case_limit)
-    for line in _report(root, exercise, result, status, title, bonus, later, at_once):
+    said = _report(root, exercise, result, status, title, bonus, later, at_once)
+    for line in said:
         print(line)
         if not solution and (more := if_it_is_written(line, exercise.lab_file, todos)):
             print(f"  {more}")
@@ -154,7 +155,7 @@ def test_exercise(
         print("The compiler warns:", *warnings, sep="\n  ")
     if status == FAILED:
         first = None if watched else _most_useful(core, points.steps_of(exercise.contract_file))
-        print(_next_step(exercise, solution, again, first, core))
+        print(_next_step(exercise, solution, again, first, core, result, said))
     elif only and status == OK:
         print(f"Other tests did not run: {again} runs them all.")
     elif status == OK and watched:
@@ -164,7 +165,7 @@ def test_exercise(
         if begun:
             print("The core is done; the bonus is begun and not right yet.")
             first = _most_useful(begun, points.steps_of(exercise.contract_file))
-            print(_next_step(exercise, solution, again, first, begun))
+            print(_next_step(exercise, solution, again, first, begun, result, said))
         else:
             print(_praise(progress, exercise))
     print(flush=True)
@@ -612,8 +613,11 @@ def _next_step(
     again: str,
     first: Optional[test_program.Case],
     failures: List[test_program.Case],
+    result: test_program.Result,
+    said: List[str],
 ) -> str:
-    """`first`: the case to look at, of `failures`, where the check build has not seen it."""
+    """`first`: the case to look at, of `failures`, where the check build has not seen it. `said`:
+    what has been printed of the result. A cause is suggested only where that names none."""
     if solution:
         return "This is the solution, so the course itself is at fault here, or this machine."
     file = (
@@ -621,13 +625,16 @@ def _next_step(
     )
     lines = [f"Next: edit {file}, then {again} again."]
     if first is not None and any(_IN_CHECK.search(line) for line in first.lines):
-        lines.append(f"      Where? `scripts/lab check {exercise.id}` names line and element.")
+        if not any(_LINE_IS_NAMED.search(line) for line in first.lines):
+            lines.append(f"      Where? `scripts/lab check {exercise.id}` names line and element.")
+    elif any(done.BY_ORDER.search(line) for line in said):
+        lines.append(f"      Where? `scripts/lab check {exercise.id}` watches every access.")
     elif first is not None and any("never written" in line for line in first.lines):
         lines.append(
-            "      Why? Perhaps no thread has that element: compare grid and block with how the"
-            " kernel computes its index."
+            "      Why? Perhaps no thread has that element, which still holds what new memory"
+            " does: compare grid and block with how the kernel computes its index."
         )
-    elif first is not None and done.may_be_a_race(first, exercise):
+    elif first is not None and done.may_be_a_race(first, result, exercise):
         lines.append(
             "      Why? An index, perhaps; or two threads access the same memory without a barrier"
             " or an atomic function between them:"
@@ -658,6 +665,7 @@ def _differs(one: test_program.Case, first: test_program.Case) -> bool:
 
 # Where the check build knows more.
 _IN_CHECK = re.compile(r" wrote outside an allocation: |\(segmentation fault\)")
+_LINE_IS_NAMED = re.compile(r"^CPU device: .*, at \S+:\d+")
 
 
 def _after_a_check(mistakes_in_bonus: List[test_program.Case]) -> str:

@@ -103,8 +103,10 @@ class DoneTest(LabTest):
         report = "CPU device: kernel k wrote outside an allocation: just past the end"
         self.gtest("lab_test.05.1", ["A"], f"fails({report!r})")
         self.assertIn("Where? `scripts/lab check 05.1` names", self.lab("test", "05.1").stdout)
-        self.gtest("lab_test.05.1", ["A"], "fails('CPU device: thread (0,0,0) called __trap()')")
-        self.assertNotIn("Where?", self.lab("test", "05.1").stdout)
+        named = "CPU device: kernel k, at dot_product.cu:7, reads address 0 (segmentation fault)"
+        for said in ("CPU device: thread (0,0,0) called __trap()", named):
+            self.gtest("lab_test.05.1", ["A"], f"fails({said!r})")
+            self.assertNotIn("Where?", self.lab("test", "05.1").stdout)
 
     def test_only_some_tests_say_what_they_find_and_nothing_is_done(self):
         body = "name == 'First' or fails('got 1, expected 2' if name == 'Second' else 'got 3')"
@@ -176,6 +178,16 @@ class DoneTest(LabTest):
                 self.gtest("lab_test.05.1", ["A"], body, watched=body)
                 self.assertEqual(expected, why in self.lab("test", "05.1").stdout)
                 self.assertNotIn("Why?", self.lab("check", "05.1").stdout)
+
+    def test_values_that_are_wrong_alike_in_every_order_are_no_race(self):
+        exercise = resolve_one(self.root, "05.1")
+        exercise.solution_file.write_text("__shared__ int x;")
+        orders = ["forward", "reverse", "random, seed 2"]
+        for texts, expected in ((["got 1"] * 3, False), (["got 1", "got 2", "got 1"], True)):
+            said = [Said(text, True, order=order) for text, order in zip(texts, orders)]
+            case = Case("S.A", "failed", said, runs=3)
+            result = Result(failed_runs=[case], orders=orders)
+            self.assertEqual(expected, done.may_be_a_race(case, result, exercise))
 
     def test_a_file_that_blinds_the_checks_is_not_built(self):
         for word in ('__attribute__((no_sanitize("thread")))', "cpu_device::set_thread_order(0);"):
@@ -553,6 +565,12 @@ class WordsTest(unittest.TestCase):
         run = Case("S.A", "failed", [Said(text, True, order=order) for order in wrong], runs=runs)
         result = Result(failed_runs=[run], orders=["forward", "reverse", "random, seed 2"])
         return done.in_which_order(run, result, lambda case: at_once)
+
+    def test_what_the_order_says_is_known_as_a_named_cause(self):
+        for wrong in (["reverse"], ["forward", "reverse"]):
+            for at_once in (False, True):
+                said = self.in_which_order(*wrong, at_once=at_once)
+                self.assertRegex(f"  {said}", done.BY_ORDER)
 
     def test_what_the_order_of_threads_says(self):
         self.assertEqual(
