@@ -140,7 +140,9 @@ TEST_P(EachWay, GivesTheTimeOfOneCopy) {
   const lab::host_timer clock;
   const double one = static_cast<double>(copy(host_memory, dir, bytes, kCopies).milliseconds);
   EXPECT_GT(one, 0);
-  EXPECT_LE(kCopies * one, 1.01 * clock.milliseconds());
+  EXPECT_LE(kCopies * one, 1.01 * clock.milliseconds())
+      << "the " << kCopies << " copies would take longer than the whole call did: are these the "
+      << "milliseconds of one copy?";
 }
 
 // --- the rate ------------------------------------------------------------------------------------

@@ -66,7 +66,7 @@ TEST_P(Element, LargeStridesAndPlacesCount) {
 TEST_P(Element, TheLeastPitchWithoutConflictIsFound) {
   for (std::size_t columns = 1; columns <= kMostColumns; ++columns)
     EXPECT_EQ(conflict_free_pitch(GetParam(), columns), reference_pitch(GetParam(), columns))
-        << columns << " columns";
+        << columns << " columns of " << GetParam() << "-byte elements";
 }
 
 TEST(Wavefronts, OfFloatsAreTheGreatestCommonDivisorWith32) {

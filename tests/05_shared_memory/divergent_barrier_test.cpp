@@ -46,8 +46,8 @@ std::span<const float> pretended(std::size_t n) {
 }
 
 constexpr const char* kTooEarly =
-    "\nA sum that is not complete was read: some threads were let past the last barrier while "
-    "others were still adding. Which barriers did the two groups wait at?";
+    "\nA sum that is not complete was read: some threads went on while others were still adding. "
+    "Is there a barrier at which all of them wait?";
 
 // --- who does the work ---------------------------------------------------------------------------
 

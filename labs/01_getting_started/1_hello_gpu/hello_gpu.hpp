@@ -11,7 +11,7 @@ namespace lab::hello_gpu {
 inline constexpr unsigned kMostLines = 8192;
 
 /// Launches `blocks` blocks of `threads` threads. Each of these threads prints one line to
-/// standard output, in whatever order they get to it:
+/// standard output, in any order:
 ///
 ///     Hello from block 1, thread 3
 ///

@@ -69,7 +69,7 @@ bool is_lost();
 // --- recovery ------------------------------------------------------------------------------------
 
 /// Whether a launch's error of this name says that there can be no such grid or block. CUDA 12 had
-/// a name for just that; CUDA 13 calls it an invalid value, as many other things.
+/// a name for just that; CUDA 13 calls it an invalid value, like many other things.
 inline bool is_refused_launch(const std::string& name) {
   return name == "cudaErrorInvalidValue" || name == "cudaErrorInvalidConfiguration";
 }

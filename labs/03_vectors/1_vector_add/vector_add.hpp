@@ -26,7 +26,7 @@ struct result {
 
 /// sum[i] = a[i] + b[i] for every i.
 ///
-/// One rounding an element, so the result is the same bit for bit whoever computes it. Empty
+/// One rounding per element, so the result is the same bit for bit whoever computes it. Empty
 /// vectors have an empty sum.
 ///
 /// Throws lab::invalid_input when the lengths differ, or when there are more elements than the

@@ -24,7 +24,7 @@ inline void require_good(const view& region) {
   refuse_if(region.width < 1 || region.height < 1, "julia_set: a picture of ", region.width, " x ",
             region.height, " pixels has nothing to show");
   refuse_if(region.max_iterations < 1, "julia_set: ", region.max_iterations,
-            " iterations tell nothing; at least 1 is needed");
+            " iterations say nothing; at least 1 is needed");
   refuse_if(!(region.scale > 0) || !std::isfinite(region.scale),  // a NaN is not > 0
             "julia_set: the scale is ", region.scale, "; it must be a number greater than 0");
   for (const float number : {region.centre_x, region.centre_y, region.c_re, region.c_im})

@@ -38,8 +38,8 @@ inline constexpr float kEscaped = 1000;
 ///     z.re = scale * (width / 2 - x) / half + centre_x
 ///     z.im = scale * (height / 2 - y) / half + centre_y
 ///
-/// (real divisions, not whole ones; each operation rounded to float, in this order). As in the
-/// book the real axis runs from right to left; a picture around 0 is the same turned by 180
+/// (divisions of floats, not of integers; each operation rounded to float, in this order). As in
+/// the book the real axis runs from right to left; a picture around 0 is the same turned by 180
 /// degrees. Then, max_iterations times:
 ///
 ///     z = (z.re * z.re - z.im * z.im, z.re * z.im + z.im * z.re) + c

@@ -27,9 +27,9 @@ constexpr std::size_t kDefaultRows = 2048;  ///< of the program's tables unless 
 int wavefronts(std::size_t element_bytes, std::size_t stride, std::size_t first = 0);
 
 /// The least pitch, from `columns` on, with which lane i can read element i * pitch + c without a
-/// conflict for *each* column c of the `columns`: as far apart, in elements, a table's rows should
-/// begin where each lane walks along a row of its own. For `columns` from 1 to kMostColumns; throws
-/// lab::invalid_input otherwise, and for element sizes as above.
+/// conflict for *each* column c of the `columns`. (If each lane walks along a row of its own, the
+/// rows of the table should begin this many elements apart.) For `columns` from 1 to kMostColumns;
+/// throws lab::invalid_input otherwise, and for element sizes as above.
 std::size_t conflict_free_pitch(std::size_t element_bytes, std::size_t columns);
 
 enum class layout {

@@ -43,7 +43,7 @@ __device__ inline double value_at(integrand f, double x) {
 inline void require_sensible(integrand f, double a, double b, std::size_t n) {
   refuse_if(!std::isfinite(b - a),  // nor is it where a or b is not finite
             "integrals: from ", a, " to ", b,
-            " is no finite distance; both limits must be finite numbers");
+            " is not a finite distance; both limits must be finite numbers");
   refuse_if(n == 0 || n > kMaxPanels, "integrals: ", n,
             " panels; there must be at least 1 and at most 2^53");
   refuse_if(f == integrand::half_circle && std::max(std::fabs(a), std::fabs(b)) > 1,

@@ -35,8 +35,8 @@ struct result {
 };
 
 /// The integral of f from a to b, by cutting it into n panels of equal width and adding up what
-/// `quadrature` says of each. Any n from 1 to kMaxPanels: no multiple of anything. Where a = b the
-/// result is 0; where a > b it is that from b to a, with a minus.
+/// `quadrature` says of each. n may be any number from 1 to kMaxPanels, an odd one, too. Where a =
+/// b the result is 0; where a > b it is that from b to a, with a minus.
 ///
 /// Accuracy: the value is the rule's, not the integral's, which differs by what the rule leaves
 /// out. From the rule's it is at most reference(…).bound (reference.hpp) away, which any way that

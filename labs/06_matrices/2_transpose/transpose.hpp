@@ -19,7 +19,7 @@ enum class step {
 };
 
 struct result {
-  std::vector<float> transposed;  ///< columns rows of `rows` elements each, row-major
+  std::vector<float> transposed;  ///< `columns` rows of `rows` elements, row-major
   float kernel_ms = 0;            ///< the time of the kernel alone
 };
 

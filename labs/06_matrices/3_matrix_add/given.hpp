@@ -32,7 +32,7 @@ inline dim3 grid_for(std::size_t rows, std::size_t columns) {
   return dim3(static_cast<unsigned>(across), static_cast<unsigned>(down));
 }
 
-/// Asked by division, since rows * columns may overflow.
+/// Divides, since rows * columns may overflow.
 inline bool has_shape(std::size_t elements, std::size_t rows, std::size_t columns) {
   if (rows == 0 || columns == 0) return elements == 0;
   return elements / rows == columns && elements % rows == 0;

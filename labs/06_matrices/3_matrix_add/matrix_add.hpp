@@ -31,7 +31,7 @@ struct result {
   float kernel_ms = 0;  ///< the time of the kernel alone
 };
 
-/// The sum of two matrices of any shape, both row-major and without gaps. One rounding an element,
+/// The sum of two matrices of any shape, both row-major and without gaps. One rounding per element,
 /// so the result is the same bit for bit whoever computes it. Where rows or columns is 0, nothing
 /// is allocated and all of the result is empty.
 ///

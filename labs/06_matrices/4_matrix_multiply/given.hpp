@@ -16,5 +16,3 @@
 #include "lab/require_matrix.hpp"
 #include "lab/time_kernel.hpp"
 #include "matrix_multiply.hpp"
-
-namespace lab::matrix_multiply {}  // namespace lab::matrix_multiply

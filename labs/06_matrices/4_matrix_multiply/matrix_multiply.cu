@@ -21,9 +21,9 @@ namespace {
 
 // TODO(2): the host code, a template as well: reject what the contract rejects (for the sizes:
 //          require_matrix("matrix_multiply: A", a.size(), size.m, size.k)), device memory for A, B
-//          and C, the launch in a time_kernel(), and C. If the grid has more rows of blocks than
-//          device_limit(cudaDevAttrMaxGridDimY), throw an invalid_input that names the limit. A
-//          grid without blocks would be an error.
+//          and C, the launch of blocks of 16 x 16 threads in a time_kernel(), and C. If the grid
+//          has more rows of blocks than device_limit(cudaDevAttrMaxGridDimY), throw an
+//          invalid_input that names the limit. A grid without blocks would be an error.
 
 }  // namespace
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // 01.3 device_query: what is this device, and how fast can its memory be?
-// Edit:  this file, from TODO(1) to TODO(5). device_query.hpp says what belongs into a report.
+// Edit:  this file, from TODO(1) to TODO(5). device_query.hpp says what belongs in a report.
 // Run:   scripts/lab run 01.3
 // Test:  scripts/lab test 01.3
 // Hints: scripts/lab hint 01.3                  Chapter: docs/01_getting_started.md
