@@ -262,6 +262,9 @@ function(lab_add_exercise folder)
   set_tests_properties(starter.${id}.is_generated starter.${id}.fails_readably PROPERTIES
     LABELS "starter;${cc};${id}")
   set_tests_properties(starter.${id}.fails_readably PROPERTIES FIXTURES_REQUIRED programs)
+  if(fills_devices AND LAB_DEVICE STREQUAL "gpu")  # as the same cases of the solution do
+    set_tests_properties(starter.${id}.fails_readably PROPERTIES RUN_SERIAL ON)
+  endif()
 
   if(COMMAND lab_add_grading)
     lab_add_grading(${id} ${name} "${folder}" "${uses_opengl}" "${libraries}")
