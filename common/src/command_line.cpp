@@ -544,8 +544,11 @@ int program::run(int argc, const char* const* argv, const std::function<bool()>&
     code = state_->complain(kExitUsage, "the host has not enough memory; try a smaller size");
   } catch (const not_written& error) {
     const std::string& name = state_->name;  // such as 03.1_vector_add
-    code = state_->complain(kExitWrong, error.what() + std::string("\nHints: scripts/lab hint ") +
-                                            name.substr(0, name.find('_')));
+    std::string text = error.what();
+    text += "\nHints: scripts/lab hint " + name.substr(0, name.find('_'));
+    if (!state_->step_name.empty())
+      text += "\nAnother step: " + state_->command + " --step NAME (--help has the names)";
+    code = state_->complain(kExitWrong, text);
   } catch (const std::exception& error) {  // cuda_error among them: its text is a sentence
     code = state_->complain(kExitWrong, error.what());
   } catch (...) {

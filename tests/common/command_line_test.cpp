@@ -341,7 +341,8 @@ TEST_F(Program, TurnsExceptionsIntoSentencesAndExitCodes) {
   EXPECT_EQ(result.code, 1);
   EXPECT_EQ(result.err,
             "00.0_test: step fast is not written yet: TODO(4) in command_line_test.cpp\n"
-            "Hints: scripts/lab hint 00.0\n");
+            "Hints: scripts/lab hint 00.0\n"
+            "Another step: bin/00.0_test --step NAME (--help has the names)\n");
 
   EXPECT_EQ(failing([] { throw std::runtime_error("something else"); }).code, 1);
   EXPECT_EQ(failing([] { throw 5; }).code, 1);
