@@ -86,6 +86,18 @@ TEST_F(BarrierModes, WarnOnceOfThreadsThatHaveLeft) {
   EXPECT_EQ(warnings_of([] { leave_before_the_barrier<<<3, 48>>>(); }), "");
 }
 
+__global__ void every_second_leaves() {
+  if (threadIdx.x % 2 != 0) return;
+  __syncthreads();
+}
+
+TEST_F(BarrierModes, NameEightThreadsOfMany) {
+  const std::string text = warnings_of([] { every_second_leaves<<<1, 48>>>(); });
+  EXPECT_TRUE(contains(text, "24 threads (0, 2, 4, 6, 8, 10, 12, 14, …) wait in ")) << text;
+  EXPECT_TRUE(contains(text, "24 threads (1, 3, 5, 7, 9, 11, 13, 15, …) have left the kernel"))
+      << text;
+}
+
 constexpr int kWarpLine = __LINE__ + 3;
 __global__ void leave_before_the_warp_meets() {
   if (threadIdx.x == 33) return;

@@ -65,8 +65,11 @@ void report_again() { rounds.fetch_add(1, std::memory_order_relaxed); }
 unsigned report_rounds() { return rounds.load(std::memory_order_relaxed); }
 
 std::string ranges(const std::vector<unsigned>& numbers) {
+  constexpr unsigned kMost = 8;
   std::string text;
-  for (std::size_t i = 0; i < numbers.size();) {
+  unsigned count = 0;
+  for (std::size_t i = 0; i < numbers.size(); ++count) {
+    if (count == kMost) return text + ", …";
     std::size_t j = i;
     while (j + 1 < numbers.size() && numbers[j + 1] == numbers[j] + 1) ++j;
     if (!text.empty()) text += ", ";

@@ -23,7 +23,7 @@ unsigned report_rounds();
 void hold_reports();
 void release_reports();
 
-/// "0-31, 64, 70-99" for sorted numbers.
+/// "0-31, 64, 70-99" for sorted numbers; after eight of these, "…".
 std::string ranges(const std::vector<unsigned>& numbers);
 
 /// "dot_product.cu:31" of an address in this program; empty if it cannot be found out.
