@@ -11,7 +11,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
-#include <cstring>
 #include <limits>
 #include <new>
 #include <span>
@@ -32,6 +31,7 @@
 #include "reference.hpp"
 #include "required_work.hpp"
 #include "steps.hpp"
+#include "thrust_faults.hpp"
 
 namespace {
 
@@ -44,6 +44,7 @@ using lab::radix_sort::result;
 using lab::radix_sort::sort;
 using lab::radix_sort::sort_by_digit;
 using lab::radix_sort::step;
+using lab::testing::as_cuda_error;
 using lab::testing::bytes_of;
 using lab::testing::expect_failures_reported;
 using lab::testing::full_device;
@@ -418,20 +419,6 @@ TEST(Check, SeesWhatIsWrong) {
   EXPECT_FALSE(is_right({7, 3, 7}, {0, 1, 2}));  // nobody sorted
   EXPECT_FALSE(is_right({3, 7, 7}, {0, 1, 2}));  // the values stayed where they were
   EXPECT_FALSE(is_right({3, 7}, {1, 0}));
-}
-
-/// If cudaMalloc fails, Thrust throws bad_alloc, which the contract passes on. It names the error.
-template <class Sort>
-::testing::AssertionResult as_cuda_error(const Sort& sorts_right) {
-  try {
-    return sorts_right();
-  } catch (const std::bad_alloc& error) {
-    int code = 1;
-    while (code < 1000 &&
-           std::strstr(error.what(), cudaGetErrorName(static_cast<cudaError_t>(code))) == nullptr)
-      ++code;
-    lab::detail::throw_cuda_error(static_cast<cudaError_t>(code), "thrust", __FILE__, __LINE__);
-  }
 }
 
 FAULT_TEST(Thrust, ReportsEveryCallThatFails) {

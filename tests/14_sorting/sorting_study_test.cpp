@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <exception>
 #include <iterator>
 #include <limits>
@@ -23,12 +22,12 @@
 #include "fault_tests.hpp"
 #include "full_device.hpp"
 #include "full_size.hpp"
-#include "lab/cuda_check.hpp"
 #include "lab/device_limits.hpp"
 #include "lab/errors.hpp"
 #include "lab_testing.hpp"
 #include "reference.hpp"
 #include "required_work.hpp"
+#include "thrust_faults.hpp"
 
 namespace {
 
@@ -42,6 +41,7 @@ using lab::sorting_study::problem;
 using lab::sorting_study::row;
 using lab::sorting_study::study;
 using lab::sorting_study::wrong_order;
+using lab::testing::as_cuda_error;
 using lab::testing::at_other_sizes;
 using lab::testing::expect_at_full_size;
 using lab::testing::expect_failures_reported;
@@ -336,20 +336,6 @@ TEST(Memory, ThatIsNotThereIsReported) {
     EXPECT_THROW(study(too_large, std::vector{algorithm}, 1), lab::cuda_error)
         << "only Thrust reports missing memory as std::bad_alloc";
   (void)cudaGetLastError();
-}
-
-/// If cudaMalloc fails, Thrust throws bad_alloc, which the contract passes on. It names the error.
-template <class Study>
-::testing::AssertionResult as_cuda_error(const Study& is_right) {
-  try {
-    return is_right();
-  } catch (const std::bad_alloc& error) {
-    int code = 1;
-    while (code < 1000 &&
-           std::strstr(error.what(), cudaGetErrorName(static_cast<cudaError_t>(code))) == nullptr)
-      ++code;
-    lab::detail::throw_cuda_error(static_cast<cudaError_t>(code), "thrust", __FILE__, __LINE__);
-  }
 }
 
 FAULT_TEST(Study, ReportsEveryCallThatFails) {
