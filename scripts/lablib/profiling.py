@@ -58,7 +58,7 @@ def profile(
         else:
             env["CPU_DEVICE_COUNTERS"] = str(file)
         try:
-            status = programs.run_to_end(exercise, command, time_limit, arguments, env)
+            status = programs.run_to_end(exercise, command, time_limit, arguments, env, "profile")
         except programs.TimedOut as error:
             raise LabError(f"{error} {SLOWER}") from error
         if not file.is_file():

@@ -73,14 +73,16 @@ def run_to_end(
     time_limit: Optional[float],
     arguments: List[str],
     env: Optional[Dict[str, str]] = None,
+    verb: str = "run",
 ) -> int:
-    """Runs a program with `arguments` (which `command` includes) and returns its exit status."""
+    """Runs a program with `arguments` (which `command` includes) and returns its exit status. It
+    calls itself as it was started, by that verb of scripts/lab."""
     if time_limit is None:  # a window stays open for as long as somebody looks at it
         time_limit = 0.0 if "--window" in arguments else TIME_LIMIT
     folders = _folders_written_to(arguments)
     before = _files(folders)
     env = dict(os.environ if env is None else env)
-    env["LAB_COMMAND"] = f"scripts/lab run {exercise.id} --"  # what the program calls itself
+    env["LAB_COMMAND"] = f"scripts/lab {verb} {exercise.id} --"  # what the program calls itself
     outcome = processes.run(command, time_limit=time_limit or None, env=env)
     for path in _news(before, _files(folders)):
         say(f"file written: {path}")

@@ -627,7 +627,7 @@ def _next_step(
     if first is not None and any(_IN_CHECK.search(line) for line in first.lines):
         if not any(_LINE_IS_NAMED.search(line) for line in first.lines):
             lines.append(f"      Where? `scripts/lab check {exercise.id}` names line and element.")
-    elif any(done.BY_ORDER.search(line) for line in said):
+    elif first is not None and any(done.BY_ORDER.search(line) for line in said):
         lines.append(f"      Where? `scripts/lab check {exercise.id}` watches every access.")
     elif first is not None and any("never written" in line for line in first.lines):
         lines.append(

@@ -189,6 +189,15 @@ class DoneTest(LabTest):
             result = Result(failed_runs=[case], orders=orders)
             self.assertEqual(expected, done.may_be_a_race(case, result, exercise))
 
+    def test_only_the_plain_build_is_told_to_go_on_to_the_check(self):
+        exercise = resolve_one(self.root, "05.1")
+        said = ["  Right forward, wrong in reverse: two threads access the same memory here."]
+        case = Case("S.A", "failed", [Said("got 1", True, order="reverse")], runs=3)
+        for first, expected in ((case, True), (None, False)):  # None: the check build found it
+            text = testing._next_step(exercise, False, "again", first, [case], Result(), said)
+            self.assertEqual(expected, "Where? `scripts/lab check 05.1` watches" in text)
+            self.assertNotIn("Why?", text)
+
     def test_a_file_that_blinds_the_checks_is_not_built(self):
         for word in ('__attribute__((no_sanitize("thread")))', "cpu_device::set_thread_order(0);"):
             with self.subTest(word):

@@ -323,6 +323,11 @@ class ProfileTest(LabTest):
         self.assertIn("dot_product.cu:1: // What this file is about.", done.stdout)
         self.assertIn("32.0 sectors per request (best: 4.0)", done.stdout)
 
+    def test_a_program_says_how_it_was_started(self):
+        self.program("watched_lab.05.1", 'echo "$LAB_COMMAND --step NAME"; exit 1')
+        done = self.lab("profile", "05.1")
+        self.assertIn("scripts/lab profile 05.1 -- --step NAME\n", done.stdout)
+
     def test_without_arguments_it_runs_with_those_of_its_metadata(self):
         self.counting_program("watched_lab.05.1")
         metadata = self.lab_file().parent / "exercise.toml"
