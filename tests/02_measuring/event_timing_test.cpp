@@ -88,6 +88,15 @@ cudaError_t error_of_launch(unsigned threads, long long cycles = 100) {
   return cudaSuccess;
 }
 
+::testing::AssertionResult refuses_a_block_of(unsigned threads, long long cycles = 100) {
+  const cudaError_t code = error_of_launch(threads, cycles);
+  if (code != cudaSuccess) return lab::testing::reports_refused_launch(code);
+  return ::testing::AssertionFailure()
+         << "CUDA launches no block of " << threads << " threads, but no exception was thrown. Is "
+         << "cudaGetLastError() checked right after the launch? Or was it another launch, such as "
+         << threads << " blocks of one thread? It is <<<blocks, threads>>>.";
+}
+
 TEST_P(Measure, AddsUpForAShortAndALongKernel) {
   EXPECT_TRUE(matches(check(measure(kShort, kLong), kShort, kLong)));
 }
@@ -145,13 +154,12 @@ TEST_P(Measure, RefusesCyclesThatCannotPass) {
 
 TEST_P(Measure, RefusesNoCyclesThatCanPass) {
   // They would take seconds, so this is a launch that is refused, because of its 0 threads.
-  EXPECT_TRUE(lab::testing::reports_refused_launch(error_of_launch(0, kMostCycles)));
+  EXPECT_TRUE(refuses_a_block_of(0, kMostCycles));
 }
 
 TEST_P(Measure, ReportsALaunchThatIsRefused) {
-  EXPECT_TRUE(lab::testing::reports_refused_launch(error_of_launch(0)));
-  EXPECT_TRUE(lab::testing::reports_refused_launch(error_of_launch(1025)))
-      << "with 1025 threads in one block. (1025 blocks of one thread are no error.)";
+  EXPECT_TRUE(refuses_a_block_of(0));
+  EXPECT_TRUE(refuses_a_block_of(1025));
   EXPECT_TRUE(matches(check(measure(kShort, kShort), kShort, kShort)));  // and goes on
 }
 

@@ -131,10 +131,9 @@ REQUIRED_WORK(TheNextTileIsUnderWayWhileThisOneIsUsed) {
     }
     if (done.watched && done.values && *done.values) {
       EXPECT_GE(early, s.tiles() - blocks)
-          << "two_stages: some tiles are copied while the block, or the thread that starts the "
-             "copy, has none to use (only the first of each block has to be): start the copy of "
-             "the "
-             "next tile before you use this one";
+          << "two_stages: only the first tile of each block has to be copied while there is none "
+             "to use. Others are, too: start the next copy before the block, and the thread that "
+             "starts it, use this tile";
     }
   }
 }

@@ -35,7 +35,7 @@ struct result {
 };
 
 /// The integral of f from a to b, by cutting it into n panels of equal width and adding up what
-/// `quadrature` says of each. n may be any number from 1 to kMaxPanels, an odd one, too. Where a =
+/// `quadrature` says of each. n may be any number from 1 to kMaxPanels, even or odd. Where a =
 /// b the result is 0; where a > b it is that from b to a, with a minus.
 ///
 /// Accuracy: the value is the rule's, not the integral's, which differs by what the rule leaves

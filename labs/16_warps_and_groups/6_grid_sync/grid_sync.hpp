@@ -20,7 +20,7 @@ struct result {
   std::size_t iterations = 0;  ///< how often x was changed
   double residual = 0;         ///< the norm of b - A x, as the iteration has kept it up to date
   bool converged = false;      ///< whether `residual` is small enough
-  float kernel_ms = 0;         ///< by events: the time of the kernels, and of copies in between
+  float kernel_ms = 0;         ///< of the kernels and the copies in between, by events
 };
 
 /// Solves A x = b by conjugate gradients, beginning with x = 0, in doubles. The unknowns are the
