@@ -141,7 +141,16 @@ def added_up(rows: Iterable[Row]) -> List[Row]:
     return list(sums.values())
 
 
-def in_a_line(rows: List[Row]) -> str:
+# What each is is explained in this chapter, or right before this exercise.
+_EXPLAINED_BY = {"sectors": "03", "wavefronts": "05.4"}
+
+
+def explained(exercise_id: str) -> List[str]:
+    """What a student who comes to that exercise has heard of."""
+    return [what for what, where in _EXPLAINED_BY.items() if exercise_id >= where]
+
+
+def in_a_line(rows: List[Row], of_interest: Iterable[str] = tuple(_EXPLAINED_BY)) -> str:
     """What all accesses cost on average, beside the least they could, and where it is most; "" if
     none was counted."""
     kinds = (
@@ -151,6 +160,8 @@ def in_a_line(rows: List[Row]) -> str:
     parts: List[str] = []
     worst: Tuple[float, str] = (1.05, "")
     for what, ideal, accesses in kinds:
+        if what not in of_interest:
+            continue
         known = [r for r in rows if r.access in accesses and r.requests and getattr(r, ideal)]
         requests = sum(row.requests for row in known)
         if not requests:

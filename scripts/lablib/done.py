@@ -347,7 +347,7 @@ def lines(
     gpu: bool,
     *,
     several_steps: bool = False,
-    with_cost: bool = True,
+    costs: Iterable[str] = ("sectors", "wavefronts"),
 ) -> List[Tuple[str, str]]:
     """What is well, each with its details."""
     passed = len(plain.in_state(test_program.PASSED))
@@ -374,15 +374,15 @@ def lines(
         watched = f"with every access watched ({found.seconds:.0f} s with the build){but}"
         all_lines.append((what, f"{many}, {watched}"))
         all_lines.append(("no leaks", "of memory, streams, events or handles"))
-    cost = counters.in_a_line(found.rows)
+    cost = counters.in_a_line(found.rows, costs)
     if cost and several_steps and "; worst at " in cost:
         cost += "; this counts all steps, including those that are slow on purpose"
-    elif not cost and found.seen:
+    elif not counters.in_a_line(found.rows) and found.seen:
         why = "your kernels have no ordinary load or store of global or shared memory"
         if found.time_is_over:
             why = "there was not enough time for all tests (`scripts/lab profile` shows the cost)"
         cost = f"nothing was counted: {why}"
-    if cost and with_cost:
+    if cost and costs:
         all_lines.append(("cost", cost))
     if todos is not None:
         if todos.bonus:

@@ -9,7 +9,7 @@ import re
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Optional, Sequence, Set, Tuple
 
-from lablib import build, diagnostics, done, junit, refused, test_program
+from lablib import build, counters, diagnostics, done, junit, refused, test_program
 from lablib.console import Progress, paint, say
 from lablib.device import Device
 from lablib.errors import FAILED, NOT_POSSIBLE, OK, USAGE, LabError
@@ -228,7 +228,7 @@ def _further(
         None if solution else todos,
         device.name == "gpu",
         several_steps=len(points.steps_of(exercise.contract_file)) > 1,
-        with_cost=exercise.id >= "03",  # where sectors are explained
+        costs=counters.explained(exercise.id),
     )
     width = max(len(what) for what, _ in all_lines)
     return lines + [

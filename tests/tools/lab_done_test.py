@@ -388,7 +388,7 @@ class DoneTest(LabTest):
         self.assertIn("2 of 3 tests (as many as 20 s allow; `scripts/lab check`", detail)
         costs = dict(done.lines(Result(), found, None, False))
         self.assertIn("not enough time for all tests", costs["cost"])
-        self.assertNotIn("cost", dict(done.lines(Result(), found, None, False, with_cost=False)))
+        self.assertNotIn("cost", dict(done.lines(Result(), found, None, False, costs=[])))
 
     def test_tests_that_are_skipped_are_not_counted_as_watched(self):
         cases = [Case("S.A", "passed", runs=1), Case("S.B", "skipped", runs=1)]
@@ -642,6 +642,14 @@ class WordsTest(unittest.TestCase):
             "1.5 wavefronts per request (best: 1.0), 32.0 sectors per request (best: 4.0);"
             " worst at x.cu:9: 32.0 (best: 4.0)",
             counters.in_a_line(added),
+        )
+        # Chapter 03 explains sectors, and 05.4 wavefronts.
+        self.assertEqual([], counters.explained("02.4"))
+        self.assertEqual(["sectors"], counters.explained("05.3"))
+        self.assertEqual(["sectors", "wavefronts"], counters.explained("05.4"))
+        self.assertEqual(
+            "32.0 sectors per request (best: 4.0); worst at x.cu:9: 32.0 (best: 4.0)",
+            counters.in_a_line(added, ["sectors"]),
         )
 
     def test_a_predicate_that_says_what_is_wrong(self):
