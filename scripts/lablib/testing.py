@@ -398,7 +398,8 @@ def _listing(cases: List[test_program.Case]) -> List[str]:
         # The whole of it stands below, once.
         detail = f"  ({re.split('[,:]', group[0].detail)[0]})" if group[0].detail else ""
         if total[name] > 1:
-            detail = f"  {len(group)} of {total[name]}{detail}"
+            many = "all" if len(group) == total[name] else f"{len(group)} of"
+            detail = f"  {many} {total[name]} cases{detail}"
         lines.append(f"  {_mark(state)} {name}{detail}")
     return lines
 

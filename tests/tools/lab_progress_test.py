@@ -55,8 +55,8 @@ class TestTest(LabTest):
         self.assertEqual(
             [
                 "05.1 dot_product: 2 of 31 tests pass.",
-                "  ok      Suite.Sum  1 of 30",
-                "  FAILED  Suite.Sum  29 of 30",
+                "  ok      Suite.Sum  1 of 30 cases",
+                "  FAILED  Suite.Sum  29 of 30 cases",
                 "  ok      Suite.Empty",
                 "",
                 "What to look at first, Suite.Sum/1:",
