@@ -114,6 +114,12 @@ std::string describe_difference(const std::string& actual, const std::string& ex
   return text;
 }
 
+std::string rows_match(std::size_t compared, std::size_t rows) {
+  if (rows == 1 && compared == 1) return "the only row of C matches";
+  const std::string many = compared == rows ? "all" : std::to_string(compared) + " of";
+  return many + " " + std::to_string(rows) + " rows of C match";
+}
+
 comparison lengths_differ(std::size_t actual, std::size_t expected) {
   return {false, "got " + plural(actual, "element") + ", expected " + std::to_string(expected)};
 }

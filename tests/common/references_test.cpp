@@ -102,6 +102,7 @@ TYPED_TEST(CompareProduct, TakesTheRightOne) {
   EXPECT_TRUE(this->compare(this->right));
   EXPECT_EQ(this->compare(this->right).message, "all 3 rows of C match (k = 2)");
   EXPECT_EQ(this->compare(this->right, 2).message, "2 of 3 rows of C match (k = 2)");
+  EXPECT_EQ(lab::detail::rows_match(1, 1), "the only row of C matches");
 }
 
 TYPED_TEST(CompareProduct, RefusesEachWrongElementAndSaysWhere) {

@@ -72,6 +72,9 @@ const char* hint_of(const T& value) {
 std::string describe_difference(const std::string& actual, const std::string& expected,
                                 const char* hint, double difference);
 
+/// "all 7 rows of C match", "3 of 7 rows …": how much of a matrix has been compared.
+std::string rows_match(std::size_t compared, std::size_t rows);
+
 comparison lengths_differ(std::size_t actual, std::size_t expected);
 comparison all_match(std::size_t count);
 comparison some_differ(std::size_t wrong, std::size_t count, std::size_t first,

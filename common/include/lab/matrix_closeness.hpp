@@ -108,9 +108,8 @@ comparison compare_product(std::span<const T> c, std::span<const T> a, std::span
     ++checked;
     row = row + 1 < m && row + row_stride >= m ? m - 1 : row + row_stride;
   }
-  std::string rows = std::to_string(checked) + " of " + std::to_string(m) + " rows";
-  if (checked == m) rows = "all " + std::to_string(m) + " rows";
-  if (wrong == 0) return {true, rows + " of C match (k = " + std::to_string(k) + ")"};
+  if (wrong == 0)
+    return {true, detail::rows_match(checked, m) + " (k = " + std::to_string(k) + ")"};
   return {false, std::to_string(wrong) + " of " + std::to_string(checked * n) +
                      " elements differ; " + first};
 }

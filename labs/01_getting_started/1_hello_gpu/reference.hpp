@@ -48,9 +48,9 @@ inline comparison lines_match(const std::string& printed, unsigned blocks, unsig
 inline comparison check(const std::string& printed, unsigned blocks, unsigned threads) {
   comparison found = detail::lines_match(printed, blocks, threads);
   if (!found && detail::lines_match(printed, threads, blocks))
-    found.message += ". These are the lines of " + std::to_string(threads) + " blocks of " +
+    found.message += ". These are the lines of <<<" + std::to_string(threads) + ", " +
                      std::to_string(blocks) +
-                     " threads: two numbers are swapped, in the launch or in the line";
+                     ">>>: two numbers are swapped, in the launch or in the line";
   return found;
 }
 

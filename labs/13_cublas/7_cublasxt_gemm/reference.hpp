@@ -114,10 +114,7 @@ inline comparison check(const matrix& c, std::size_t rows, std::size_t columns,
     ++checked;
     row = row + 1 < rows && row + row_stride >= rows ? rows - 1 : row + row_stride;
   }
-  const std::string checked_rows =
-      checked == rows ? "all " + std::to_string(rows) + " rows"
-                      : std::to_string(checked) + " of " + std::to_string(rows) + " rows";
-  if (wrong == 0) return {true, checked_rows + " of C match"};
+  if (wrong == 0) return {true, lab::detail::rows_match(checked, rows)};
   return {false, std::to_string(wrong) + " of " + std::to_string(checked * columns) +
                      " elements differ; " + first};
 }

@@ -124,9 +124,9 @@ inline comparison check(step version, std::span<const float> c, std::span<const 
     ++checked;
     row = row + 1 < size.m && row + row_stride >= size.m ? size.m - 1 : row + row_stride;
   }
-  std::string rows = std::to_string(checked) + " of " + std::to_string(size.m) + " rows";
-  if (checked == size.m) rows = "all " + std::to_string(size.m) + " rows";
-  if (wrong == 0) return {true, rows + " of C match (k = " + std::to_string(size.k) + ")"};
+  if (wrong == 0)
+    return {true,
+            lab::detail::rows_match(checked, size.m) + " (k = " + std::to_string(size.k) + ")"};
   return {false, std::to_string(wrong) + " of " + std::to_string(checked * size.n) +
                      " elements differ; " + first};
 }
