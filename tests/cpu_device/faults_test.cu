@@ -489,6 +489,29 @@ TEST(DeviceProperties, AreWhatTheyAreSaidToBe) {
   EXPECT_EQ(warp, 32);
 }
 
+TEST(Events, TakeTheirTimesFromAnyClock) {
+  cudaEvent_t start{}, stop{};
+  ASSERT_EQ(cudaEventCreate(&start), cudaSuccess);
+  ASSERT_EQ(cudaEventCreate(&stop), cudaSuccess);
+  float milliseconds = 0;
+  static std::int64_t now = 5;
+  cpu_device::set_event_clock([] { return now; });
+  EXPECT_EQ(cudaEventRecord(start), cudaSuccess);
+  now += 86'400'000'000'000;  // a day
+  EXPECT_EQ(cudaEventRecord(stop), cudaSuccess);
+  EXPECT_EQ(cudaEventSynchronize(stop), cudaSuccess);
+  EXPECT_EQ(cudaEventElapsedTime(&milliseconds, start, stop), cudaSuccess);
+  EXPECT_EQ(milliseconds, 86'400'000.0F);
+  cpu_device::set_event_clock(nullptr);
+  EXPECT_EQ(cudaEventRecord(start), cudaSuccess);
+  EXPECT_EQ(cudaEventRecord(stop), cudaSuccess);
+  EXPECT_EQ(cudaEventSynchronize(stop), cudaSuccess);
+  EXPECT_EQ(cudaEventElapsedTime(&milliseconds, start, stop), cudaSuccess);
+  EXPECT_LT(milliseconds, 86'400'000.0F);
+  EXPECT_EQ(cudaEventDestroy(start), cudaSuccess);
+  EXPECT_EQ(cudaEventDestroy(stop), cudaSuccess);
+}
+
 TEST(PinnedMemory, IsWhatItIsSaidToBe) {
   using cpu_device::said_of_pinned_memory;
   int *host = nullptr, *device = nullptr;

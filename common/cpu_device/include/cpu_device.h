@@ -75,6 +75,10 @@ void set_said_of_pinned_memory(said_of_pinned_memory what);
 /// cudaDeviceGetAttribute() does; null: the truth again. The caller keeps `*what` alive.
 void set_said_of_devices(const cudaDeviceProp* what);
 
+/// The clock that events take their times from, from now on, in nanoseconds; null: the machine's
+/// again. So what cudaEventElapsedTime() returns can be known before.
+void set_event_clock(std::int64_t (*nanoseconds)());
+
 /// What else a program creates and must destroy. (The memory of arrays is among the allocations,
 /// too.)
 enum class object_kind {
