@@ -26,9 +26,9 @@ std::optional<lab::testing::detail::nothing_comes_back>& erasing() {
 }
 
 const offer kOffers[] = {
-    {"begin_recording", wire::handler_of<bool>([] {
+    {"begin_recording", wire::handler_of<bool, bool>([](bool pretends_times) {
        running().reset();
-       running().emplace();
+       running().emplace(pretends_times);
        return true;
      })},
     {"finish_recording", wire::handler_of<lab::testing::recorded_work>([] {

@@ -53,7 +53,9 @@ using lab::testing::at_other_sizes;
 using lab::testing::bytes_of;
 using lab::testing::expect_at_full_size;
 using lab::testing::expect_failures_reported;
+using lab::testing::is_time_of;
 using lab::testing::matches;
+using lab::testing::timed;
 using lab::testing::work_of;
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
@@ -292,9 +294,7 @@ TEST(OrthogonalMatrix, AnswersForTheMatrixThatIsThereNow) {
 }
 
 TEST(OrthogonalMatrix, SaysHowLongItTook) {
-  const float milliseconds = examine(identity(40), 40, 40).kernel_ms;
-  EXPECT_GT(milliseconds, 0.0F);
-  EXPECT_LT(milliseconds, 60'000.0F);
+  EXPECT_TRUE(is_time_of(timed::kernel, [&] { return examine(identity(40), 40, 40).kernel_ms; }));
 }
 
 // --- the examples and the check themselves -------------------------------------------------------

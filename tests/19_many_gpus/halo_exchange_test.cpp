@@ -48,8 +48,10 @@ using lab::testing::current_device;
 using lab::testing::disable_access_between;
 using lab::testing::expect_at_full_size;
 using lab::testing::expect_failures_reported;
+using lab::testing::is_time_of;
 using lab::testing::matches;
 using lab::testing::on_device;
+using lab::testing::timed;
 using lab::testing::work_of;
 using floats = std::vector<float>;
 #ifdef __CPU_DEVICE__
@@ -312,9 +314,9 @@ TEST_P(EachStep, ComputesMoreRowsThanAGridHasBlocks) {
 
 TEST_P(EachStep, SaysHowLongItTook) {
   const scene s = random_scene(64, 64, 1);
-  const auto took = simulate(version(), 1, 64, 64, s.initial, s.heaters, 10, 2).total_ms;
-  EXPECT_GT(took, 0.0F);
-  EXPECT_LT(took, 60'000.0F);
+  EXPECT_TRUE(is_time_of(timed::with_copies, [&] {
+    return simulate(version(), 1, 64, 64, s.initial, s.heaters, 10, 2).total_ms;
+  }));
 }
 
 TEST_P(EachStep, RefusesWhatCannotBeSimulated) {

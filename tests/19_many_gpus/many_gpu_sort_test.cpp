@@ -43,7 +43,9 @@ using lab::testing::as_required;
 using lab::testing::bytes_of;
 using lab::testing::expect_at_full_size;
 using lab::testing::expect_failures_reported;
+using lab::testing::is_time_of;
 using lab::testing::matches;
+using lab::testing::timed;
 using lab::testing::work_of;
 using words = std::vector<std::uint32_t>;
 
@@ -332,9 +334,9 @@ TEST_P(EachStep, KeepsTheCurrentDevice) {
 }
 
 TEST_P(EachStep, SaysHowLongItTook) {
-  const float milliseconds = sort(version(), most_devices(), random_keys(3000, 8)).milliseconds;
-  EXPECT_GT(milliseconds, 0.0F);
-  EXPECT_LT(milliseconds, 60'000.0F);
+  EXPECT_TRUE(is_time_of(timed::with_copies, [&] {
+    return sort(version(), most_devices(), random_keys(3000, 8)).milliseconds;
+  }));
 }
 
 TEST_P(EachStep, RefusesDevicesThatAreNotThere) {

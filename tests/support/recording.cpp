@@ -15,6 +15,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
+#include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <iterator>
@@ -226,9 +228,16 @@ class ranges {
 
 }  // namespace
 
+/// Whether work is that of a library. Its copies are not: what the host sends stays.
+static bool is_routine(std::string_view name) {
+  if (name.starts_with("cublasSet") || name.starts_with("cublasGet")) return false;
+  return name.starts_with("cublas") || name.starts_with("curand");
+}
+
 struct recording::recorder final : cpu_device::observer {
-  recorder() {
+  explicit recorder(bool pretends_times) : pretends(pretends_times) {
     using cpu_device::event_kind;
+    if (pretends) cpu_device::set_event_clock([] { return now.load(); });
     cpu_device::reset_counters();
     cpu_device::count_accesses(true);
     active = this;
@@ -239,11 +248,21 @@ struct recording::recorder final : cpu_device::observer {
   }
   ~recorder() override {
     cpu_device::remove_observer(*this);
+    cpu_device::set_event_clock(nullptr);
     // Whoever asked for the program's counters wants those of the cases that follow, too.
     if (std::getenv("CPU_DEVICE_COUNTERS") == nullptr) cpu_device::count_accesses(false);
     active = nullptr;
   }
   static inline recorder* active = nullptr;
+
+  void has_taken(double ms) { now += static_cast<std::int64_t>(1e6 * ms); }
+  void kernel_has_run() {
+    if (!pretends) return;
+    has_taken(kKernelMs);
+    if (done.pretended_kernels++ >= kSlowKernels) return;
+    const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(1);
+    while (std::chrono::steady_clock::now() < end) std::this_thread::yield();
+  }
 
   void launch_begins(const cpu_device::launch_event& e) override {
     const std::lock_guard lock(mutex);
@@ -286,6 +305,7 @@ struct recording::recorder final : cpu_device::observer {
   }
   void launch_ends(const cpu_device::launch_event&) override {
     const std::lock_guard lock(mutex);
+    kernel_has_run();
     if (done.kernels.empty()) return;
     recorded_work::kernel& k = done.kernels.back();
     std::unordered_map<std::uint64_t, std::uint64_t> busiest_of, busiest_shared;  // by block
@@ -400,6 +420,13 @@ struct recording::recorder final : cpu_device::observer {
       done.stream_ordered = std::max(done.stream_ordered, ++stream_ordered);
     if (name == "cudaFreeAsync" && stream_ordered != 0) --stream_ordered;
     done.in_streams.emplace_back(name, e.stream);
+    if (is_routine(name)) ++routines;
+  }
+  void work_ends(const cpu_device::work_event& e) override {
+    const std::lock_guard lock(mutex);
+    if (!is_routine(e.name)) return;
+    --routines;
+    kernel_has_run();
   }
   void copied(const cpu_device::copy_event& e) override {
     cudaPointerAttributes of_host{};
@@ -414,6 +441,11 @@ struct recording::recorder final : cpu_device::observer {
     const bool comes_back = e.kind == cudaMemcpyDeviceToHost && e.from != nullptr;
     const std::uint64_t content = comes_back ? hash_of(e) : 0;
     const std::lock_guard lock(mutex);
+    const bool between = e.kind == cudaMemcpyHostToDevice || e.kind == cudaMemcpyDeviceToHost;
+    if (pretends && between && e.from != nullptr && routines == 0) {
+      has_taken(kCopyMs);
+      ++done.pretended_copies;
+    }
     if (e.from != nullptr)
       done.copies.push_back({e.bytes, e.kind, e.stream, done.kernels.size(),
                              of_host.type == cudaMemoryTypeHost, content});
@@ -440,7 +472,10 @@ struct recording::recorder final : cpu_device::observer {
     done.sequence.emplace_back("nvtxNameCudaStream");
   }
 
-  static inline thread_local bool asks = false;  // this thread, for itself
+  static inline thread_local bool asks = false;     // this thread, for itself
+  static inline std::atomic<std::int64_t> now = 0;  // as events are told
+  const bool pretends;
+  int routines = 0;  // of libraries, that run
   std::mutex mutex;
   recorded_work done;
   std::set<std::thread::id> callers;
@@ -514,12 +549,6 @@ struct nothing_comes_back::eraser final : cpu_device::observer {
   void work_ends(const cpu_device::work_event& e) override {
     if (is_routine(e.name)) device_ends();
   }
-  /// Copies by a library are none: what the host sends stays.
-  static bool is_routine(std::string_view name) {
-    if (name.starts_with("cublasSet") || name.starts_with("cublasGet")) return false;
-    return name.starts_with("cublas") || name.starts_with("curand");
-  }
-
   void device_begins() {
     if (under_way++ != 0) return;
     for (auto& [address, bytes] : before) std::memcpy(bytes.data(), address, bytes.size());
@@ -730,14 +759,16 @@ rank_fault::~rank_fault() { the_rank_fault = nullptr; }
 rank_fault::rank_fault(std::size_t number, int rank) : number_(number), rank_(rank) {}
 rank_fault::~rank_fault() = default;
 
-struct recording::recorder {};
+struct recording::recorder {
+  explicit recorder(bool) {}
+};
 recorded_work recording::finish() { return {}; }
 struct nothing_comes_back::eraser {};
 bool nothing_comes_back::made_a_difference() const { return false; }
 
 #endif
 
-recording::recording() : recorder_(std::make_unique<recorder>()) {}
+recording::recording(bool pretends_times) : recorder_(std::make_unique<recorder>(pretends_times)) {}
 recording::~recording() = default;
 nothing_comes_back::nothing_comes_back() : eraser_(std::make_unique<eraser>()) {}
 nothing_comes_back::~nothing_comes_back() = default;

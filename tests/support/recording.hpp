@@ -92,6 +92,8 @@ struct recorded_work {
   std::uint64_t not_accessed = 0;     ///< watched: allocations that no kernel accessed
   std::map<std::string, cost> costs;  ///< watched; empty where the counters had no room
   std::size_t received_by_mpi = 0;    ///< bytes that came to ranks of an MPI job, by MPI
+  /// Where the recording pretends how long things take (see below): of how many that was.
+  std::uint64_t pretended_kernels = 0, pretended_copies = 0;
   bool watched = false;
 
   std::uint64_t bytes_copied(int kind) const;
@@ -104,10 +106,15 @@ struct recorded_work {
 };
 
 namespace detail {
-/// Records while it lives.
+/// Records while it lives. If it pretends times, then by CUDA's events each kernel and each routine
+/// of a library takes a second, each copy between host and device a million, and everything else no
+/// time. And the first kernels really take a millisecond, so that a host's clock shows something.
 class recording {
  public:
-  recording();
+  static constexpr double kKernelMs = 1e3, kCopyMs = 1e9;
+  static constexpr std::uint64_t kSlowKernels = 20;
+
+  explicit recording(bool pretends_times = false);
   recording(const recording&) = delete;
   recording& operator=(const recording&) = delete;
   ~recording();

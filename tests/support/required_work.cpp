@@ -9,6 +9,7 @@
 #endif
 
 #include <algorithm>
+#include <cmath>
 #include <sstream>
 
 namespace lab::testing {
@@ -232,7 +233,61 @@ std::string complaint(const work& done, const required& what) {
   return complaint_of_costs(done, what);
 }
 
+/// What is wrong with a time that was measured while a recording pretended what things take.
+std::string complaint_of_time(double ms, double by_the_host, const recorded_work& done,
+                              timed what) {
+  if (!std::isfinite(ms) || ms <= 0) return "nothing was measured";
+  if (done.pretended_kernels == 0) return {};  // a step on the host, by the host's clock
+  const auto events = [](const auto& call) { return call.first.starts_with("cudaEventElapsed"); };
+  if (std::none_of(done.calls.begin(), done.calls.end(), events)) {
+    const std::uint64_t slow = std::min(done.pretended_kernels, recording::kSlowKernels);
+    const double least = what == timed::kernels ? static_cast<double>(slow) : 1;
+    if (ms < least) return "no events measured it, and by the host's clock it took longer";
+    return is_measured(static_cast<float>(ms), by_the_host) ? "" : "the whole call took less";
+  }
+  const double copies = std::floor(ms / recording::kCopyMs + 1e-6);
+  const double kernels = (ms - copies * recording::kCopyMs) / recording::kKernelMs;
+  const std::string by_the_test =
+      " (In this test, events say that a kernel takes 1000 ms and that such a copy takes 1e9 ms.)";
+  if (what == timed::everything)
+    return copies >= static_cast<double>(done.pretended_copies)
+               ? ""
+               : "it does not contain all copies between host and device: record the first event "
+                 "before the first copy, and the last one after the last copy." +
+                     by_the_test;
+  if (copies >= 1 && what != timed::with_copies)
+    return "it contains copies between host and device, and is to be that of the kernel: record "
+           "one event right before the launch, and one right after it." +
+           by_the_test;
+  if (ms < 0.999 * recording::kKernelMs)
+    return "it does not contain the kernel: record one event before the launch, and one after "
+           "it." +
+           by_the_test;
+  if (what == timed::kernels && 2 * kernels <= static_cast<double>(done.pretended_kernels))
+    return "it contains only a part of the " + std::to_string(done.pretended_kernels) +
+           " kernels: record one event before the first launch, and one after the last." +
+           by_the_test;
+  if (copies < 1 && kernels > static_cast<double>(done.pretended_kernels) + 0.001)
+    return "it is longer than everything that the device did." + by_the_test;
+  return {};
+}
+
 }  // namespace
+
+::testing::AssertionResult is_measured(float milliseconds, double by_the_host,
+                                       const recorded_work& done, timed what) {
+  const std::string sentence = complaint_of_time(milliseconds, by_the_host, done, what);
+  if (sentence.empty()) return ::testing::AssertionSuccess();
+  return ::testing::AssertionFailure()
+         << "the time is said to be " << milliseconds << " ms: " << sentence;
+}
+
+::testing::AssertionResult is_measured(float milliseconds, double by_the_host) {
+  if (milliseconds > 0 && milliseconds <= 1.01 * by_the_host + 0.1)
+    return ::testing::AssertionSuccess();
+  return ::testing::AssertionFailure() << "the time is said to be " << milliseconds
+                                       << " ms, and the whole call took " << by_the_host << " ms";
+}
 
 #ifdef __CPU_DEVICE__
 nothing_from::nothing_from(source which) {

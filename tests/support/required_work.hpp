@@ -41,6 +41,7 @@
 #include <utility>
 #include <vector>
 
+#include "lab/timer.hpp"
 #include "recording.hpp"
 
 #ifdef __CPU_DEVICE__
@@ -205,6 +206,41 @@ template <class Call>
 /// others as CUDA allows: it comes before everything that it does not wait for. See
 /// recorded_work::in_streams.
 void let_the_newest_stream_go_first();
+
+/// What a measured time must contain.
+enum class timed : std::uint8_t {
+  kernel,       ///< a kernel, and no copy between host and device
+  kernels,      ///< the same, and most of the kernels that run
+  with_copies,  ///< kernels, and perhaps what is copied between them
+  everything,   ///< all copies between host and device
+};
+
+namespace detail {
+/// `by_the_host`: how long the whole call has taken, in milliseconds.
+::testing::AssertionResult is_measured(float milliseconds, double by_the_host,
+                                       const recorded_work& done, timed what);
+::testing::AssertionResult is_measured(float milliseconds, double by_the_host);
+}  // namespace detail
+
+/// Whether the time in milliseconds that `call` returns was measured, and from the right place to
+/// the right one. On the CPU device the test pretends how long everything takes, so it knows the
+/// result. A GPU tells at least whether there is one, and whether it is longer than the call took.
+template <class Call>
+::testing::AssertionResult is_time_of(timed what, const Call& call) {
+#ifdef __CPU_DEVICE__
+  constexpr bool kPretendsTimes = true;
+  let_the_newest_stream_go_first();  // a launch returns before the kernel has run, as on a GPU
+  detail::recording seen(kPretendsTimes);
+  const host_timer since;
+  const float milliseconds = call();
+  return detail::is_measured(milliseconds, since.milliseconds(), seen.finish(), what);
+#else
+  (void)what;
+  const host_timer since;
+  const float milliseconds = call();
+  return detail::is_measured(milliseconds, since.milliseconds());
+#endif
+}
 
 /// Sources of numbers that the lanes of a warp have not computed themselves.
 enum class source {
