@@ -732,6 +732,30 @@ TEST_F(PoolAccess, IsNotGivenByPeerAccess) {
 #endif
 }
 
+// The addresses say where the memory is, so the copy is right all the same.
+TEST(PeerCopies, AreRightWhereTheWrongDevicesAreNamed) {
+  int count = 0;
+  ASSERT_EQ(cudaGetDeviceCount(&count), cudaSuccess);
+  if (count < 2) GTEST_SKIP() << "needs two devices";
+  const device_array<int> zero(1, 7);
+  ASSERT_EQ(cudaSetDevice(1), cudaSuccess);
+  const device_array<int> one(1, 8);
+#ifdef __CPU_DEVICE__
+  const std::size_t before = cpu_device::report_count();
+  EXPECT_EQ(cudaMemcpyPeerAsync(one.data(), 1, zero.data(), 0, sizeof(int), nullptr), cudaSuccess);
+  EXPECT_EQ(cpu_device::report_count(), before);
+#endif
+  EXPECT_EQ(cudaMemcpyPeer(one.data(), 0, zero.data(), 1, sizeof(int)), cudaSuccess);
+  EXPECT_EQ(one.to_host()[0], 7);
+#ifdef __CPU_DEVICE__
+  EXPECT_EQ(cpu_device::report_count(), before + 2);  // one for each side
+  const std::string text = cpu_device::last_report();
+  EXPECT_NE(text.find("cudaMemcpyPeer: the source is device memory"), std::string::npos) << text;
+  EXPECT_NE(text.find("of device 0, but the call names device 1"), std::string::npos) << text;
+#endif
+  EXPECT_EQ(cudaSetDevice(0), cudaSuccess);
+}
+
 TEST(PeerToPeer, AttributesFitTheAccess) {
   int count = 0, can = -1, access = -1;
   ASSERT_EQ(cudaGetDeviceCount(&count), cudaSuccess);

@@ -91,7 +91,8 @@ struct side {
   const void* pointer;
   std::size_t pitch;
   const char* name;
-  int device = -1;  // whose value of a variable is meant; -1: of the stream's device
+  int device = -1;  // whose memory it is said to be; -1: nothing is said, and of a variable the
+                    // value of the stream's device is meant
 };
 
 std::string kind_name(cudaMemcpyKind kind) {
@@ -130,6 +131,10 @@ cudaError_t check_side(const side& s, std::size_t width, std::size_t height, boo
                    describe(*a) + ", and " + std::to_string(extent) +
                    " are to be copied. Try: count bytes, n * sizeof(element).");
   }
+  if (a && a->kind == memory_kind::device && s.device >= 0 && s.device != a->device)
+    report(this_call() + ": the " + s.name + " is " + describe(*a) + " of device " +
+           std::to_string(a->device) + ", but the call names device " + std::to_string(s.device) +
+           ". Try: each pointer, and after it the device whose memory it is.");
   if (!a) *pageable = true;
   return cudaSuccess;
 }
