@@ -3,9 +3,11 @@
 
 // What is reported about ranks that do not match: on GPUs, such programs hang or give wrong data.
 
+#include <cpu_device/events.h>
 #include <nccl.h>
 
 #include <cstdlib>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -59,6 +61,20 @@ class NcclReports : public testing::Test {
   ncclComm_t comms_[3] = {};
   float* data_[3] = {};
 };
+
+class names_of_work : public cpu_device::observer {
+ public:
+  names_of_work() { cpu_device::add_observer(*this, 0U | cpu_device::event_kind::work); }
+  ~names_of_work() override { cpu_device::remove_observer(*this); }
+  void work_begins(const cpu_device::work_event& e) override { names.insert(e.name); }
+  std::set<std::string> names;
+};
+
+TEST_F(NcclReports, WorkIsNamedAfterItsCall) {
+  const names_of_work seen;
+  EXPECT_EQ(sum_of_all(), ncclSuccess);
+  EXPECT_EQ(seen.names, std::set<std::string>{"ncclAllReduce"});
+}
 
 TEST_F(NcclReports, ARankThatNeverComes) {
   const std::size_t before = cpu_device::report_count();

@@ -190,7 +190,7 @@ cudaError_t put(cudaStream_t handle, stream_work work, bool wait) {
   if (const cudaError_t implicit = check_implicit_wait(*stream); implicit != cudaSuccess)
     return implicit;
   work.serial = ++serial_now;
-  work.name = name_of_this_call();
+  if (work.name == nullptr) work.name = name_of_this_call();
   const std::uint64_t serial = work.serial;
   stream->queue.push_back(std::move(work));
   unsettled.fetch_add(1, std::memory_order_relaxed);

@@ -68,7 +68,7 @@ struct stream_work {
   CUstream_st* awaited = nullptr;  // run this stream up to awaited_serial first
   std::uint64_t awaited_serial = 0;
   cudaGraphNodeType type = cudaGraphNodeTypeEmpty;
-  const char* name = nullptr;  // of the call that put it here
+  const char* name = nullptr;  // of the call that asked for it; null: the one that puts it here
   parameters_ptr parameters = nullptr;
 };
 

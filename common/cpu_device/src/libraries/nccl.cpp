@@ -229,6 +229,7 @@ ncclResult_t put_into_streams(const std::vector<call_pointer>& calls) {
   const auto put_at = [](const posted_call& c, stream_work work) {
     const on_device there(c.comm->device);
     work.type = cudaGraphNodeTypeMemcpy;
+    work.name = c.name;
     return put(c.stream, std::move(work), false);
   };
   const auto stream_of = [](const posted_call& c) {
@@ -312,7 +313,7 @@ ncclResult_t post_to_processes(posted_call& c) {
                                        : c.comm->calls++;
   // What is sent must have been calculated.
   const on_device there(c.comm->device);
-  const cudaError_t error = put(c.stream, {.serial = 0, .run = [] {}}, true);
+  const cudaError_t error = put(c.stream, {.serial = 0, .run = [] {}, .name = c.name}, true);
   if (error != cudaSuccess || pending_error() != cudaSuccess) c.failed = ncclUnhandledCudaError;
   return c.failed;
 }
@@ -390,7 +391,8 @@ ncclResult_t put_received(posted_call& c) {
       {.serial = 0,
        .run = [to = c.receive, data = std::make_shared<std::vector<char>>(std::move(
                                    c.received))] { std::memcpy(to, data->data(), data->size()); },
-       .type = cudaGraphNodeTypeMemcpy},
+       .type = cudaGraphNodeTypeMemcpy,
+       .name = c.name},
       false);
   return error == cudaSuccess ? ncclSuccess : ncclUnhandledCudaError;
 }
