@@ -11,6 +11,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <set>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -183,6 +184,25 @@ lab::testing::required sums_of(step version, std::size_t count, std::size_t n) {
   work.calls = {"ncclAllReduce"};
   work.library = true;
   return work;
+}
+
+REQUIRED_WORK(CollectivesAreInTheStreamsOfTheRanks) {
+  lab::testing::let_the_newest_stream_go_first();  // so that the record has streams
+  const auto look = [](const auto& call, const std::string& of) {
+    const auto done = lab::testing::work_without_values(call);
+    std::set<const void*> streams;
+    for (const auto& [name, stream] : done.in_streams)
+      if (name.starts_with("nccl")) streams.insert(stream);
+    EXPECT_EQ(streams.size(), 3U) << of << ": each of three ranks has a stream for NCCL";
+    EXPECT_FALSE(streams.contains(nullptr))
+        << of << ": a collective is in the default stream, and not in the rank's";
+  };
+  for (const auto& [version, name] : kSteps)
+    if (version != step::ring_by_hand)
+      look([&, version = version] { all_reduce(version, 3, numbers_for(3, 30, 1), 2); }, name);
+  for (const auto& [operation, name] : kCollectives)
+    look([&, operation = operation] { communicate(operation, 3, numbers_for(3, 30, 1), 0); },
+         std::string("one_thread: ") + name);
 }
 
 REQUIRED_WORK(FewNumbersAreAddedUpOnTheDevicesAsWell) {
