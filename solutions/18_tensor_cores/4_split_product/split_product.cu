@@ -84,7 +84,7 @@ __device__ void add_slice(const slice<T>& from, warp_sums<T>& to) {
       for (unsigned j = kMostProducts - kProducts; j < kMostProducts; ++j) {
         const product now = product_number(j);
 #pragma unroll
-        for (unsigned r = 0; r < sums::kDown; ++r)
+        for (unsigned r = 0; r < sums::kDown; ++r)  // independent of each other
           wmma::mma_sync(part[r], a[now.a][r], b[now.b], part[r]);
       }
       // Outside the tensor core, which truncates, this addition rounds to nearest.
