@@ -46,6 +46,16 @@ bool nothing_comes_back::made_a_difference() const {
   return wire::call<bool>(grading::function("nothing_back_made_a_difference"));
 }
 
+pretended_cuda_support::pretended_cuda_support(bool compiled, bool running) {
+  (void)wire::call<bool, bool, bool>(grading::function("begin_cuda_support"), compiled, running);
+}
+pretended_cuda_support::~pretended_cuda_support() {
+  try {
+    (void)wire::call<bool>(grading::function("end_cuda_support"));
+  } catch (const std::exception&) {  // the worker is gone, and its ranks with it
+  }
+}
+
 /// Calls fail where an observer of the device says so, and that does not cross: such cases are
 /// skipped, and take no part in grading.
 bool has_the_device() { return false; }

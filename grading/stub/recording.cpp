@@ -25,6 +25,11 @@ std::optional<lab::testing::detail::nothing_comes_back>& erasing() {
   return one;
 }
 
+std::optional<lab::testing::detail::pretended_cuda_support>& pretending() {
+  static std::optional<lab::testing::detail::pretended_cuda_support> one;
+  return one;
+}
+
 const offer kOffers[] = {
     {"begin_recording", wire::handler_of<bool, bool>([](bool pretends_times) {
        running().reset();
@@ -43,6 +48,14 @@ const offer kOffers[] = {
      })},
     {"nothing_back_made_a_difference",
      wire::handler_of<bool>([] { return erasing() && erasing()->made_a_difference(); })},
+    {"begin_cuda_support", wire::handler_of<bool, bool, bool>([](bool compiled, bool running) {
+       pretending().emplace(compiled, running);
+       return true;
+     })},
+    {"end_cuda_support", wire::handler_of<bool>([] {
+       pretending().reset();
+       return true;
+     })},
     {"end_with_nothing_back", wire::handler_of<bool>([] {
        erasing().reset();
        return true;

@@ -573,6 +573,7 @@ bool nothing_comes_back::made_a_difference() const { return eraser_->made_a_diff
 namespace {
 
 rank_fault* the_rank_fault = nullptr;
+std::optional<std::pair<bool, bool>> the_cuda_support;
 
 template <class Visit>
 void visit_parts(recorded_work::kernel& k, const Visit& visit) {
@@ -632,6 +633,9 @@ class companion_of_tests final : public lab::mpi::companion {
         the_rank_fault != nullptr &&
         (the_rank_fault->rank() == rank || the_rank_fault->rank() == rank_fault::kEachRank);
     to.put(here ? the_rank_fault->number() : rank_fault::kNone);
+    to.put(the_cuda_support.has_value());
+    to.put(the_cuda_support.value_or(std::pair(false, false)).first);
+    to.put(the_cuda_support.value_or(std::pair(false, false)).second);
     return to.take();
   }
 
@@ -645,6 +649,9 @@ class companion_of_tests final : public lab::mpi::companion {
     const auto fails = from.get<std::size_t>();
     if (lists_calls) calls_.emplace(fails);
     if (fails != rank_fault::kNone) keep_quiet();
+    const bool pretends = from.get<bool>(), compiled = from.get<bool>(), running = from.get<bool>();
+    lab::mpi::said_of_cuda_support().reset();
+    if (pretends) lab::mpi::said_of_cuda_support().emplace(compiled, running);
   }
 
   void mpi_call(std::string_view function) override {
@@ -749,6 +756,11 @@ class companion_of_tests final : public lab::mpi::companion {
 
 }  // namespace
 
+pretended_cuda_support::pretended_cuda_support(bool compiled, bool running) {
+  the_cuda_support.emplace(compiled, running);
+}
+pretended_cuda_support::~pretended_cuda_support() { the_cuda_support.reset(); }
+
 rank_fault::rank_fault(std::size_t number, int rank) : number_(number), rank_(rank) {
   the_rank_fault = this;
 }
@@ -758,6 +770,9 @@ rank_fault::~rank_fault() { the_rank_fault = nullptr; }
 
 rank_fault::rank_fault(std::size_t number, int rank) : number_(number), rank_(rank) {}
 rank_fault::~rank_fault() = default;
+
+pretended_cuda_support::pretended_cuda_support(bool, bool) {}
+pretended_cuda_support::~pretended_cuda_support() = default;
 
 struct recording::recorder {
   explicit recorder(bool) {}

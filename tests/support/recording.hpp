@@ -146,6 +146,16 @@ class nothing_comes_back {
 // their devices do, as if device d of rank r were device 64 * r + d of this process; and they get
 // only zeros back while this process does.
 
+/// While it lives, the ranks are told this of the MPI library (lab::mpi::cuda_support). Memory of
+/// the CPU device is as good for MPI as any other.
+class pretended_cuda_support {
+ public:
+  pretended_cuda_support(bool compiled, bool running);
+  pretended_cuda_support(const pretended_cuda_support&) = delete;
+  pretended_cuda_support& operator=(const pretended_cuda_support&) = delete;
+  ~pretended_cuda_support();
+};
+
 /// A call of a rank.
 struct rank_call {
   std::string name;

@@ -7,8 +7,10 @@
 
 #include <atomic>
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <string_view>
+#include <utility>
 
 #include "lab/packed.hpp"
 
@@ -36,6 +38,12 @@ class companion {
 inline companion*& the_companion() {
   static companion* one = nullptr;
   return one;
+}
+
+/// In a rank: what query_cuda_support() says of `compiled` and `running`; empty: the truth.
+inline std::optional<std::pair<bool, bool>>& said_of_cuda_support() {
+  static std::optional<std::pair<bool, bool>> said;
+  return said;
 }
 
 /// In a rank: how many bytes broadcasts, scatters and messages have brought until now, at most.

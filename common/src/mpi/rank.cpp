@@ -302,6 +302,7 @@ void be_a_rank(const char* socket_path) {
 }  // namespace detail
 
 cuda_support query_cuda_support() {
+  if (const auto said = said_of_cuda_support()) return {said->first, said->second};
   cuda_support support;
 #if defined(MPIX_CUDA_AWARE_SUPPORT)
   support.compiled = MPIX_CUDA_AWARE_SUPPORT != 0;
