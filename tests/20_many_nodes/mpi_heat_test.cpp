@@ -238,8 +238,9 @@ TEST_P(EachStep, TakesManyTimeStepsEvenAndOdd) {
 TEST_P(EachStep, SendsBordersThatNoBufferOfMpiHolds) {
   // Short messages are on their way when MPI_Send returns, and long ones are not: then two ranks
   // that both send first wait for each other.
-  // Borders of 1500 cells: columns, and rows.
-  for (const auto& [width, height] : {std::pair(1501, 1500), std::pair(1500, 1501)})
+  // Borders of 1535 cells: columns, and rows. A part has 4606 border cells, which is just less than
+  // 18 blocks of 256 threads have: with one thread fewer in each, some cells would be left out.
+  for (const auto& [width, height] : {std::pair(1536, 1535), std::pair(1535, 1536)})
     lab::testing::expect_at_full_size([&, &wide = width, &high = height] {
       return is_right(version(), random_plate(wide, high, 3), 2, 2);
     });
