@@ -71,14 +71,18 @@ bool has_interprocess_events() {
 static std::atomic<std::int64_t (*)()> event_clock = nullptr;
 void set_event_clock(std::int64_t (*nanoseconds)()) { event_clock = nanoseconds; }
 
-void mark_reached(CUevent_st* event) {
+static std::chrono::steady_clock::time_point time_of_events() {
   using clock = std::chrono::steady_clock;
+  const auto pretended = event_clock.load();
+  return pretended == nullptr
+             ? clock::now()
+             : clock::time_point(clock::duration(std::chrono::nanoseconds(pretended())));
+}
+
+void mark_reached(CUevent_st* event) {
   if (!is_event(event)) return;
   event->recorded = event->reached = true;
-  const auto pretended = event_clock.load();
-  event->time = pretended == nullptr
-                    ? clock::now()
-                    : clock::time_point(clock::duration(std::chrono::nanoseconds(pretended())));
+  event->time = time_of_events();
 }
 void await_event(CUevent_st* event) {
   if (is_event(event) && event->recorded && !event->reached && event->stream != nullptr)
@@ -145,11 +149,14 @@ cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, uns
     event->stream = on;
     event->serial = last_serial() + 1;  // what put() gives it
     const std::uint64_t serial = event->serial;
+    // Where nothing is to be done before, a GPU reaches it now, however late it runs here.
+    const bool idle = unsettled.load(std::memory_order_relaxed) == 0;
     return put(stream,
                {0,
-                [event, serial] {
-                  if (is_event(event) && event->serial == serial)  // not recorded again since
-                    mark_reached(event);
+                [event, serial, idle, now = time_of_events()] {
+                  if (!is_event(event) || event->serial != serial) return;  // recorded again since
+                  mark_reached(event);
+                  if (idle) event->time = now;
                 }},
                is_interprocess(*event));
   });
