@@ -56,6 +56,12 @@ pretended_cuda_support::~pretended_cuda_support() {
   }
 }
 
+/// An observer of the device does not cross: nobody comes between.
+struct others_come_between::intruder {};
+others_come_between::others_come_between(std::uint32_t, std::vector<std::uint32_t>) {}
+others_come_between::~others_come_between() = default;
+std::size_t others_come_between::came() const { return 0; }
+
 /// Calls fail where an observer of the device says so, and that does not cross: such cases are
 /// skipped, and take no part in grading.
 bool has_the_device() { return false; }

@@ -194,18 +194,20 @@ void for_each_row(const cpu_device::copy_event& e, const Visit& visit) {
       visit(from + z * e.rows.slice + y * e.rows.pitch, e.rows.width_bytes);
 }
 
-/// FNV-1a, of eight bytes at a time.
-std::uint64_t hash_of(const cpu_device::copy_event& e) {
+/// FNV-1a, of eight bytes at a time; and how many of these are 0.
+std::pair<std::uint64_t, std::size_t> hash_of(const cpu_device::copy_event& e) {
   std::uint64_t hash = 0xCBF29CE484222325 ^ e.bytes;
+  std::size_t zeros = 0;
   for_each_row(e, [&](const char* from, std::size_t bytes) {
     for (std::size_t i = 0; i < bytes; i += 8) {
       std::uint64_t word = 0;
       std::memcpy(&word, from + i, std::min<std::size_t>(8, bytes - i));
+      if (word == 0) ++zeros;
       hash = (hash ^ word) * 0x100000001B3;
       hash ^= hash >> 32;
     }
   });
-  return hash == 0 ? 1 : hash;
+  return {hash == 0 ? 1 : hash, zeros};
 }
 
 /// Ranges of memory that do not overlap.
@@ -286,6 +288,7 @@ struct recording::recorder final : cpu_device::observer {
     places.clear();
     under_way.clear();
     overlaps.clear();
+    writers.clear();
   }
   void barrier_passed(const cpu_device::barrier_event& e) override {
     const std::lock_guard lock(mutex);
@@ -336,6 +339,7 @@ struct recording::recorder final : cpu_device::observer {
     if (e.shared) {
       ++k.shared;
       ++its_own.shared;
+      if (exchanged(e)) ++k.exchanges;
       if (const auto copies = under_way.find(std::uint64_t{e.block} << 32 | e.thread);
           !e.writes && copies != under_way.end())  // (what is copied is written)
         k.copies_under_way = std::max(k.copies_under_way, copies->second);
@@ -365,6 +369,23 @@ struct recording::recorder final : cpu_device::observer {
     if (e.atomic) ++(e.shared ? k.shared_atomics : k.atomics);
     if (e.atomic && !e.shared) places.insert(e.address);
   }
+  /// Remembers who has written what is in shared memory. Whether this access reads something that
+  /// another thread has written.
+  bool exchanged(const cpu_device::access_event& e) {
+    constexpr std::uintptr_t kUnit = 4;  // bytes; smaller accesses have entries of their own
+    auto& of_block = writers[e.block];
+    bool of_another = false;
+    for (std::uintptr_t at = e.address; at < e.address + e.bytes; at += kUnit) {
+      if (e.writes) {
+        of_block[at] = e.thread;
+        continue;
+      }
+      auto writer = of_block.find(at);
+      if (writer == of_block.end()) writer = of_block.find(at / kUnit * kUnit);
+      if (writer != of_block.end() && writer->second != e.thread) of_another = true;
+    }
+    return of_another;
+  }
   void fenced(const cpu_device::fence_event&) override {
     const std::lock_guard lock(mutex);
     if (!done.kernels.empty()) ++done.kernels.back().fences;
@@ -389,6 +410,7 @@ struct recording::recorder final : cpu_device::observer {
   }
   void block_ends(const cpu_device::block_event& e) override {
     const std::lock_guard lock(mutex);
+    writers.erase(e.serial);
     const auto copies = overlaps.find(e.serial);
     if (copies == overlaps.end()) return;
     if (!done.kernels.empty()) done.kernels.back().copies_meanwhile += copies->second.copies();
@@ -439,7 +461,8 @@ struct recording::recorder final : cpu_device::observer {
       asks = false;
     }
     const bool comes_back = e.kind == cudaMemcpyDeviceToHost && e.from != nullptr;
-    const std::uint64_t content = comes_back ? hash_of(e) : 0;
+    const auto [content, zeros] =
+        comes_back ? hash_of(e) : std::pair(std::uint64_t{0}, std::size_t{0});
     const std::lock_guard lock(mutex);
     const bool between = e.kind == cudaMemcpyHostToDevice || e.kind == cudaMemcpyDeviceToHost;
     if (pretends && between && e.from != nullptr && routines == 0) {
@@ -448,7 +471,7 @@ struct recording::recorder final : cpu_device::observer {
     }
     if (e.from != nullptr)
       done.copies.push_back({e.bytes, e.kind, e.stream, done.kernels.size(),
-                             of_host.type == cudaMemoryTypeHost, content});
+                             of_host.type == cudaMemoryTypeHost, content, zeros});
     if (e.kind == cudaMemcpyDeviceToHost && !done.sequence.empty() &&
         done.sequence.back() == "cudaMemcpy")
       done.sequence.back() += " to the host";
@@ -494,8 +517,10 @@ struct recording::recorder final : cpu_device::observer {
   std::set<std::uintptr_t> places;                             // of atomics
   std::unordered_map<std::uint64_t, std::uint64_t> under_way;  // copies of a thread, as above
   std::unordered_map<std::uint32_t, overlap> overlaps;         // of a block
-  std::uint64_t stream_ordered = 0;                            // allocations that exist now
-  ranges untouched;  // allocations that no kernel has accessed
+  std::unordered_map<std::uint32_t, std::unordered_map<std::uintptr_t, std::uint32_t>>
+      writers;                       // of shared memory: the thread, by block and address
+  std::uint64_t stream_ordered = 0;  // allocations that exist now
+  ranges untouched;                  // allocations that no kernel has accessed
 };
 
 recorded_work recording::finish() {
@@ -568,6 +593,32 @@ struct nothing_comes_back::eraser final : cpu_device::observer {
 };
 bool nothing_comes_back::made_a_difference() const { return eraser_->made_a_difference; }
 
+struct others_come_between::intruder final : cpu_device::observer {
+  intruder(std::uint32_t first, std::vector<std::uint32_t> those)
+      : before(first), values(std::move(those)) {
+    cpu_device::add_observer(*this,
+                             static_cast<cpu_device::event_set>(cpu_device::event_kind::access));
+  }
+  ~intruder() override { cpu_device::remove_observer(*this); }
+
+  void accessed(const cpu_device::access_event& e) override {
+    if (!e.atomic || e.shared || e.bytes != sizeof before) return;
+    const std::lock_guard lock(mutex);
+    if (came == values.size()) return;
+    auto* const word = reinterpret_cast<std::uint32_t*>(e.address);
+    if (*word != before) return;
+    *word = before = values[came++];
+  }
+
+  std::mutex mutex;
+  std::uint32_t before;
+  const std::vector<std::uint32_t> values;
+  std::size_t came = 0;
+};
+std::size_t others_come_between::came() const { return intruder_->came; }
+others_come_between::others_come_between(std::uint32_t before, std::vector<std::uint32_t> values)
+    : intruder_(std::make_unique<intruder>(before, std::move(values))) {}
+
 // --- the ranks of MPI jobs -----------------------------------------------------------------------
 
 namespace {
@@ -585,7 +636,7 @@ void visit_parts(recorded_work::kernel& k, const Visit& visit) {
   visit(k.reads), visit(k.writes), visit(k.plain_writes), visit(k.shared), visit(k.atomics);
   visit(k.shared_atomics), visit(k.bytes_a_load), visit(k.atomic_places), visit(k.accesses);
   visit(k.busiest), visit(k.plain), visit(k.busiest_of_blocks), visit(k.threads);
-  visit(k.busy_blocks), visit(k.atomic_threads), visit(k.shared_of_busiest);
+  visit(k.busy_blocks), visit(k.atomic_threads), visit(k.shared_of_busiest), visit(k.exchanges);
   visit(k.copies_under_way), visit(k.fences);
 }
 
@@ -780,6 +831,9 @@ struct recording::recorder {
 recorded_work recording::finish() { return {}; }
 struct nothing_comes_back::eraser {};
 bool nothing_comes_back::made_a_difference() const { return false; }
+struct others_come_between::intruder {};
+std::size_t others_come_between::came() const { return 0; }
+others_come_between::others_come_between(std::uint32_t, std::vector<std::uint32_t>) {}
 
 #endif
 
@@ -787,6 +841,7 @@ recording::recording(bool pretends_times) : recorder_(std::make_unique<recorder>
 recording::~recording() = default;
 nothing_comes_back::nothing_comes_back() : eraser_(std::make_unique<eraser>()) {}
 nothing_comes_back::~nothing_comes_back() = default;
+others_come_between::~others_come_between() = default;
 
 }  // namespace detail
 }  // namespace lab::testing

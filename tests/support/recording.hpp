@@ -47,6 +47,7 @@ struct recorded_work {
     std::uint64_t threads = 0, busy_blocks = 0;      ///< that access any memory
     std::uint64_t atomic_threads = 0;                ///< that use atomics in global memory
     std::uint64_t shared_of_busiest = 0;             ///< of `shared`: of the busiest of each block
+    std::uint64_t exchanges = 0;    ///< of `shared`: reads of what another thread has written
     std::uint64_t loads_ahead = 0;  ///< a thread's, at most: loads of global memory less its stores
     std::uint64_t copies_under_way = 0;  ///< a thread's, at most, while it reads shared memory
     std::uint64_t shared_meanwhile = 0;  ///< reads while a bulk copy may be under way
@@ -60,6 +61,7 @@ struct recorded_work {
     std::size_t kernels = 0;    ///< of `kernels`, how many had begun before it
     bool pinned = false;        ///< the host's side of it is pinned memory
     std::uint64_t content = 0;  ///< to the host: a hash of the bytes, other than 0
+    std::size_t zeros = 0;      ///< to the host: how many of its units of 8 bytes are 0
   };
   /// Requests to memory as a GPU counts them, of one kind ("global load").
   struct cost {
@@ -140,6 +142,24 @@ class nothing_comes_back {
 
  private:
   std::unique_ptr<eraser> eraser_;
+};
+
+/// While it lives, other threads seem to come between the atomic accesses of a thread: a word of
+/// global memory that holds `before` holds the first of `values` as soon as an atomic function is
+/// about to access it, then at the next access the second one, and so on, unless the thread has
+/// stored something else there. Only in the watched build: others do not see each access.
+class others_come_between {
+ public:
+  others_come_between(std::uint32_t before, std::vector<std::uint32_t> values);
+  others_come_between(const others_come_between&) = delete;
+  others_come_between& operator=(const others_come_between&) = delete;
+  ~others_come_between();
+  std::size_t came() const;  ///< how many of the values it was
+
+  struct intruder;
+
+ private:
+  std::unique_ptr<intruder> intruder_;
 };
 
 // The ranks of an MPI job (lab/mpi_job.hpp) are other processes. The record here includes what

@@ -157,6 +157,11 @@ std::string complaint_of_kernels(const work& done, const required& what) {
            ", but the exercise requires loads of " + std::to_string(what.bytes_a_load);
   if (what.shared_memory && sum([](const auto& k) { return k.shared; }) < what.threads)
     return "shared memory was not used";
+  if (const auto exchanges = sum([](const auto& k) { return k.exchanges; });
+      exchanges < what.exchanges)
+    return "threads read from shared memory what another thread has written " +
+           number_of(exchanges, "time") + ", but the exercise requires at least " +
+           std::to_string(what.exchanges);
   if (const auto copies = most([](const auto& k) { return k.copies_under_way; });
       copies < what.copies_under_way)
     return "while a thread reads shared memory, at most " + std::to_string(copies) +

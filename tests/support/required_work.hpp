@@ -85,6 +85,7 @@ struct required {
   std::size_t reads_at_most = 0;  ///< 0: as many as it takes
   std::size_t bytes_a_load = 0;   ///< some load of global memory has so many: a float4 has 16
   bool shared_memory = false;
+  std::uint64_t exchanges = 0;         ///< reads of shared memory where another thread has written
   std::uint64_t copies_under_way = 0;  ///< asynchronous ones of a thread that reads shared memory
   std::uint64_t shared_meanwhile =
       0;                         ///< reads of it while a bulk copy of the block may be under way
