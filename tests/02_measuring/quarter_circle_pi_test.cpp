@@ -12,6 +12,7 @@
 
 #include "fault_tests.hpp"
 #include "full_size.hpp"
+#include "lab/cuda_check.hpp"
 #include "lab/device_limits.hpp"
 #include "lab/errors.hpp"
 #include "lab_testing.hpp"
@@ -24,6 +25,7 @@ using lab::quarter_circle_pi::error_bound;
 using lab::quarter_circle_pi::estimate;
 using lab::quarter_circle_pi::kDefaultStrips;
 using lab::quarter_circle_pi::kMostStrips;
+using lab::quarter_circle_pi::kPartialSums;
 using lab::quarter_circle_pi::precision;
 using lab::quarter_circle_pi::reference;
 using lab::quarter_circle_pi::rounding_bound;
@@ -51,12 +53,20 @@ std::string name_of(precision type) {
 
 REQUIRED_WORK(AKernelWhoseThreadsShareTheStrips) {
   for (const precision type : kTypes) {
-    EXPECT_TRUE(as_required(work_of([&] { return follows_the_formula(type, 100'003); }),
-                            {.threads = lab::quarter_circle_pi::kPartialSums,
-                             .blocks = lab::quarter_circle_pi::kBlocks,
-                             .fetched = lab::quarter_circle_pi::kPartialSums * sizeof(float),
-                             .writes = lab::quarter_circle_pi::kPartialSums * sizeof(float)}))
+    const lab::testing::work done = work_of([&] { return follows_the_formula(type, 100'003); });
+    EXPECT_TRUE(as_required(done, {.threads = kPartialSums,
+                                   .blocks = lab::quarter_circle_pi::kBlocks,
+                                   .fetched = kPartialSums * sizeof(float),
+                                   .writes = kPartialSums * sizeof(float)}))
         << name_of(type);
+    const std::size_t back = done.bytes_copied(cudaMemcpyDeviceToHost);
+    EXPECT_LE(back, kPartialSums * (type == precision::in_float ? sizeof(float) : sizeof(double)))
+        << name_of(type) << ": more comes back than partial sums of that type";
+    // There are six strips for each thread. If threads take as many as possible, some get none.
+    std::size_t zeros = 0;
+    for (const auto& c : done.copies) zeros += c.zeros;
+    EXPECT_LE(zeros, back / 8 / 2) << name_of(type) << ": so many partial sums are 0, or pairs of "
+                                   << "them: most threads have no strips of their own";
     EXPECT_TRUE(at_other_sizes([=](std::size_t n) { return follows_the_formula(type, n); }))
         << name_of(type);
   }
