@@ -59,7 +59,8 @@ REQUIRED_WORK(TilesInSharedMemory) {
                                  // its own pixel's point, and only pretends to exchange points,
                                  // reads twice as many.
                                  .reads_at_most = kPoints * 2 * sizeof(int),
-                                 .shared_memory = true}));
+                                 .shared_memory = true,
+                                 .exchanges = 97 * 80}));
   EXPECT_EQ(done.bytes_copied(cudaMemcpyDeviceToHost), 97 * 80 * sizeof(int))
       << "only pixels come back, and no points outside the picture for the host to rotate";
   std::uint64_t barriers = 0;
@@ -111,6 +112,14 @@ TEST(Draw, IsExactAtTheProgramsSize) {
     const wave sines = sine_wave(kDefaultPeriod);
     EXPECT_TRUE(is_right(kDefaultSize, kDefaultSize, sines, sines));
     EXPECT_TRUE(is_right(kDefaultSize, kDefaultSize, random_wave(101, 5), random_wave(67, 6)));
+  });
+}
+
+TEST(Draw, TakesWavesThatAreLongerThanConstantMemory) {
+  expect_at_full_size([] {
+    const wave is_long = random_wave(20'011, 7), is_short = random_wave(67, 8);
+    EXPECT_TRUE(is_right(20'011, 3, is_long, is_short));
+    EXPECT_TRUE(is_right(3, 20'011, is_short, is_long));
   });
 }
 

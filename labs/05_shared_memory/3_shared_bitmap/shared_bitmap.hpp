@@ -36,7 +36,7 @@ struct result {
 /// CUDA reports an error. Neither leaves device memory behind.
 ///
 /// Requires: a kernel in which each thread computes one point of its tile, puts it into shared
-/// memory, and takes its pixel from there.
+/// memory, and takes its pixel, which is another thread's point, from there.
 ///
 /// From: J. Sanders, E. Kandrot, CUDA by Example, 5.3.3, which computes the sines in the kernel.
 result draw(int width, int height, std::span<const int> across, std::span<const int> down);
