@@ -18,6 +18,7 @@
 #include "lab/opengl.hpp"
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
+#include "opengl_uploads.hpp"
 #include "reference.hpp"
 #include "required_work.hpp"
 #include "steps.hpp"
@@ -94,6 +95,19 @@ REQUIRED_WORK(APathForThePixels) {
         at_other_sizes([version = version](int n) { return is_right(version, n, n + 1, 22); },
                        {.threads = 1, .writes = sizeof(rgba)}))
         << name;
+  }
+}
+
+REQUIRED_WORK(OnePondForAllFrames) {
+  const gl_canvas canvas(40, 20);
+  for (const auto& [version, name] : kSteps) {
+    const frame_callback draw = animate(version, 40, 20);
+    EXPECT_TRUE(draws(draw, canvas, 40, 20, 1));
+    const lab::testing::work done = work_of([&] { return draws(draw, canvas, 40, 20, 22); });
+    EXPECT_TRUE(as_required(done, {.threads = 40 * 20,
+                                   .not_called = {"cudaGraphicsGLRegisterBuffer"},
+                                   .writes = 40 * 20 * sizeof(rgba)}))
+        << name << ": the second frame";
   }
 }
 
@@ -230,6 +244,13 @@ TEST_P(EachStep, LeavesNoBufferBound) {
     glGetIntegerv(GL_PIXEL_UNPACK_BUFFER_BINDING, &bound);
     EXPECT_EQ(bound, 0);
   }
+}
+
+TEST(Interop, GivesOpenGlNoPixelsOfTheHost) {
+  const std::size_t before = lab::testing::uploads_from_the_host;
+  EXPECT_TRUE(is_right(step::interop, 33, 20, 22));
+  EXPECT_EQ(lab::testing::uploads_from_the_host, before)
+      << "pixels are drawn from host memory, with no buffer bound";
 }
 
 #ifdef __CPU_DEVICE__
