@@ -6,6 +6,7 @@
 #include <cuda_runtime.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -106,13 +107,20 @@ REQUIRED_WORK(ThreadsThatUseAtomics) {
                    .reads = bytes_of(values),
                    .atomics = true}));
   const std::vector<std::uint32_t> numbers(10 * kGroup, 3);
-  EXPECT_TRUE(
-      as_required(work_of([&] { return sums_of_groups(numbers) == reference_sums(numbers); }),
-                  {.threads = 10 * kGroup,
-                   .blocks = 10,
-                   .sent = bytes_of(numbers),
-                   .reads = bytes_of(numbers),
-                   .atomics = true}));
+  const lab::testing::work of_sums =
+      work_of([&] { return sums_of_groups(numbers) == reference_sums(numbers); });
+  EXPECT_TRUE(as_required(of_sums, {.threads = 10 * kGroup,
+                                    .blocks = 10,
+                                    .sent = bytes_of(numbers),
+                                    .reads = bytes_of(numbers),
+                                    .atomics = true}));
+  std::uint64_t adding = 0;
+  for (const auto& k : of_sums.kernels) adding += k.atomic_threads;
+  if (of_sums.watched) {
+    EXPECT_GE(adding, numbers.size() / 32)
+        << "sums_of_groups: so many threads use atomic functions "
+           "in device memory, where the sums are";
+  }
   EXPECT_TRUE(as_required(work_of([] { return add_together(1, 300, 5, 2) == 611; }),
                           {.threads = 300, .calls = {"cudaMallocManaged"}, .atomics = true}));
   EXPECT_TRUE(at_other_sizes([](std::size_t n) {
@@ -362,6 +370,27 @@ TEST(FloatMaxOf, ValuesThatGrowOrShrink) {
   std::ranges::reverse(values);
   EXPECT_EQ(float_max(values), 1499.0F);
   EXPECT_EQ(float_max(floats{-5}), -5.0F) << "and it has forgotten the previous call";
+}
+
+/// What is in the cell at the end, if `value` is the only one, and other threads raise the cell to
+/// the values of `others` whenever an atomic function is about to access it.
+::testing::AssertionResult is_not_lost(float value, const floats& others) {
+  std::vector<std::uint32_t> bits;
+  for (const float each : others) bits.push_back(std::bit_cast<std::uint32_t>(each));
+  const lab::testing::detail::others_come_between meanwhile(
+      std::bit_cast<std::uint32_t>(-kInfinity), bits);
+  const float found = float_max(floats{value});
+  floats all(others.begin(), others.begin() + static_cast<std::ptrdiff_t>(meanwhile.came()));
+  all.push_back(value);
+  return matches(check_max(found, all));
+}
+
+TEST(FloatMaxOf, IsNotLostIfOtherThreadsComeBetween) {
+  // Once, twice, … between what the thread has read and what it stores; at last with a larger one.
+  for (const floats& others :
+       {floats{1}, floats{1, 2}, floats{1, 2, 3, 4}, floats{20}, floats{1, 20}, floats{1, 2, 20},
+        floats{1, 2, 3, 20}, floats{1, 2, 3, kNaN}})
+    EXPECT_TRUE(is_not_lost(9, others)) << others.size() << " times";
 }
 
 // --- scopes --------------------------------------------------------------------------------------
