@@ -106,6 +106,18 @@ REQUIRED_WORK(WarpsThatFormAllProductsOnTensorCores) {
   }
 }
 
+REQUIRED_WORK(TilesInSharedMemory) {
+  // A thread takes 16 bytes at once, at most. C has 15 elements, and can pass there, too.
+  const shape size{3, 5, 32};
+  const std::size_t elements = (size.m + size.n) * size.k, pieces[] = {1, 2, 3};
+  for (std::size_t i = 0; i < 3; ++i) {
+    const auto& [version, name] = kSteps[i];
+    const lab::testing::work done =
+        work_of([version = version, size] { return is_right(version, size); });
+    EXPECT_TRUE(as_required(done, {.threads = 1, .exchanges = elements * pieces[i] / 8})) << name;
+  }
+}
+
 REQUIRED_WORK(SumsThatNobodyElseMakes) {
   for (const auto& [version, name] : kSteps)
     EXPECT_TRUE(all_elements_need(source::tensor_cores, by(version))) << name;
@@ -128,6 +140,13 @@ TEST(Steps, DifferByAFactorOf100InTheWorstCase) {
   }
   EXPECT_GT(error[0], 100 * error[1]);
   EXPECT_GT(error[1], 100 * error[2]);
+}
+
+TEST(SixProducts, AddsTheSmallProductsBeforeTheLargeOnes) {
+  // Added to the largest product, almost every other one loses nearly half of the last digit.
+  const shape size{2, 3, 16};
+  const std::vector<float> a(size.m * size.k, 0x1.02675p+0F), b(size.k * size.n, 0x1.01880ep+0F);
+  EXPECT_TRUE(is_right(step::six_products, a, b, size));
 }
 
 TEST(Steps, DifferForRandomNumbers) {
