@@ -9,8 +9,10 @@
 #endif
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdio>
 #include <limits>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -51,6 +53,31 @@ REQUIRED_WORK(AKernelWithAThreadForEachLine) {
   EXPECT_TRUE(as_required(done, {.threads = 3 * 64, .blocks = 3, .only_shape = true}));
   const auto greets = [](unsigned n) { return matches(check(printed_by(n, n + 1), n, n + 1)); };
   EXPECT_TRUE(at_other_sizes(greets, {.only_shape = true}));
+}
+
+REQUIRED_WORK(TheGridThatWasRequested) {
+  const lab::testing::work done = work_of([] { return matches(check(printed_by(3, 64), 3, 64)); });
+  EXPECT_TRUE(std::any_of(done.kernels.begin(), done.kernels.end(), [](const auto& kernel) {
+    return kernel.blocks == 3 && kernel.threads_per_block == 64;
+  })) << "no launch had 3 blocks of 64 threads, as was requested";
+}
+
+REQUIRED_WORK(ItsOwnLineFromEachThread) {
+#ifdef __CPU_DEVICE__
+  std::set<std::string> outputs;
+  std::uint64_t barriers = 0;  // with those, threads may agree on an order
+  for (const auto order : {cpu_device::thread_order::forward, cpu_device::thread_order::reverse}) {
+    cpu_device::set_thread_order(order);
+    const lab::testing::work done = work_of([&] {
+      outputs.insert(printed_by(1, 33));
+      return true;
+    });
+    for (const auto& kernel : done.kernels) barriers += kernel.barriers;
+  }
+  EXPECT_TRUE(outputs.size() == 2 || barriers > 0)
+      << "the lines of a block come in the same order, whichever of its threads runs first: does "
+         "one thread print them all, or the host?";
+#endif
 }
 
 // --- one line per thread -------------------------------------------------------------------------
