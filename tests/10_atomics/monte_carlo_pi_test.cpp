@@ -76,13 +76,13 @@ REQUIRED_WORK(AtomicsOfTheKindThatEachStepIsNamedFor) {
       const grid launched{.blocks = 6, .threads = 128};
       const lab::testing::work done = work_of(
           [&, version = version] { return count_hits(version, points, 1, launched).hits == hits; });
-      const std::uint64_t warps = 6 * 4;
+      const std::uint64_t warps = 6 * 4, with_points = std::min(warps, (points + 31) / 32);
       EXPECT_TRUE(as_required(
           done,
           {.threads = version == step::per_hit ? std::min<std::uint64_t>(hits, 6 * 128) : warps,
            .blocks = 6,
            .fetched = 4,
-           .warp_functions = version == step::per_warp ? warps : 0,
+           .warp_functions = version == step::per_warp ? with_points : 0,
            .shared_memory = version == step::per_block,
            .atomics = true}))
           << name;
