@@ -6,13 +6,20 @@
 #include "nccl_sum.hpp"
 
 #include <cuda_runtime.h>
+#ifdef __CPU_DEVICE__
+#include <cpu_device.h>
+#include <cpu_device/events.h>
+#endif
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
 #include <set>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <vector>
 
@@ -120,6 +127,49 @@ unsigned calls_of(const lab::testing::work& done, const std::string& name) {
   return waits;
 }
 
+/// The most calls of `name` in a row, without one of `between`.
+[[maybe_unused]] std::size_t most_in_a_row(const lab::testing::work& done, std::string_view name,
+                                           std::string_view between) {
+  std::size_t most = 0, now = 0;
+  for (const std::string& call : done.sequence) {
+    if (call == name) most = std::max(most, ++now);
+    if (call == between) now = 0;
+  }
+  return most;
+}
+
+#ifdef __CPU_DEVICE__
+/// Counts the host threads that call a function while it lives.
+class threads_that_call final : public cpu_device::observer {
+ public:
+  explicit threads_that_call(std::string_view name) : name_(name) {
+    cpu_device::add_observer(*this,
+                             static_cast<cpu_device::event_set>(cpu_device::event_kind::call));
+  }
+  ~threads_that_call() override { cpu_device::remove_observer(*this); }
+  threads_that_call(const threads_that_call&) = delete;
+  threads_that_call& operator=(const threads_that_call&) = delete;
+
+  int call_begins(const cpu_device::call_event& event) override {
+    // A number of our own: a new thread may have the std::thread::id of one that has ended.
+    static std::atomic<int> threads = 0;
+    thread_local const int number = threads++;
+    const std::lock_guard lock(mutex_);
+    if (event.function == name_) numbers_.insert(number);
+    return 0;
+  }
+  std::size_t count() {
+    const std::lock_guard lock(mutex_);
+    return numbers_.size();
+  }
+
+ private:
+  std::string_view name_;
+  std::mutex mutex_;
+  std::set<int> numbers_;
+};
+#endif
+
 REQUIRED_WORK(ARingHasTwiceAsManyStepsAsNeighboursAndSendsPieces) {
   for (const int devices : {2, 3, 4, 8}) {
     const auto count = static_cast<std::size_t>(devices);
@@ -148,6 +198,9 @@ REQUIRED_WORK(ARingHasTwiceAsManyStepsAsNeighboursAndSendsPieces) {
         << "ring_by_hand: a device sends pieces, and not whole arrays";
     EXPECT_EQ(waits_between(done, "cudaMemcpyPeerAsync"), "")
         << "ring_by_hand: the streams must wait for each other, not the host";
+    EXPECT_LE(most_in_a_row(done, "cudaMemcpyPeerAsync", "cudaStreamWaitEvent"), count)
+        << "ring_by_hand: what a device sends in a step has arrived in the step before, so its "
+           "stream waits for it: does a device send to others than the next one?";
   }
 }
 
@@ -290,6 +343,18 @@ REQUIRED_WORK(ARankWithoutItsSumsAborts) {
     }
     EXPECT_GE(done.host_threads, static_cast<std::size_t>(devices)) << "thread_per_rank";
   }
+}
+
+REQUIRED_WORK(EachRankAbortsItsOwnCommunicator) {
+#ifdef __CPU_DEVICE__
+  for (const int devices : {2, 4}) {
+    threads_that_call aborts("ncclCommAbort");
+    with_a_failure(devices, 10, 1);
+    EXPECT_EQ(aborts.count(), static_cast<std::size_t>(devices))
+        << "thread_per_rank: the ranks of these threads only; another rank may still be using a "
+           "communicator that is aborted for it";
+  }
+#endif
 }
 
 // --- all-reduce ----------------------------------------------------------------------------------
