@@ -303,9 +303,11 @@ TEST(Utilization, CountsNoTimeTwice) {
   // Three copies up at a time, and twice the same kernel.
   const intervals all = {{kUp, 0, 10}, {kUp, 2, 12}, {kUp, 4, 6}, {kKernel, 5, 9}, {kKernel, 5, 9}};
   EXPECT_EQ(measure(all), (utilization{12, 12, 4, 4, 0, 0, 0}));
-  intervals many(300, interval{kKernel, 0, 5});  // more than a byte counts
-  many.push_back({kKernel, 3, 9});
-  EXPECT_EQ(measure(many), (utilization{9, 0, 9, 0, 0, 0, 0}));
+  for (const std::size_t n : {128, 256, 32'768, 65'536}) {  // which counters of 8 and 16 bits lose
+    intervals many(n, interval{kKernel, 0, 5});
+    many.push_back({kKernel, 3, 9});
+    EXPECT_EQ(measure(many), (utilization{9, 0, 9, 0, 0, 0, 0})) << n << " at a time";
+  }
 }
 
 TEST(Utilization, OfManyIntervalsAtTheSameTimeIsThatOfOne) {
