@@ -46,7 +46,8 @@ struct result {
 /// Requires: the sums are formed on the devices. ring_by_hand: 2 * (devices - 1) steps, in each of
 /// which every device sends one of `devices` pieces to the next one (cudaMemcpyPeerAsync); no NCCL;
 /// the host waits for nothing before all of it is in the streams. The others: one ncclAllReduce per
-/// device and round, from one host thread or from a thread for each device.
+/// device and round, in a stream of that device's own, from one host thread or from a thread for
+/// each device.
 ///
 /// From: the ring is described by P. Patarasu, X. Yuan, Bandwidth Optimal All-reduce Algorithms for
 /// Clusters of Workstations, 2009; the calls and the handling of failures by NVIDIA's NCCL user
@@ -65,7 +66,8 @@ enum class collective {
 /// Throws as all_reduce(); and lab::invalid_input when root is no device of these, or when n is not
 /// a multiple of `devices` in a reduce_scatter.
 ///
-/// Requires: the call of NCCL of that name, for each device, from one host thread.
+/// Requires: the call of NCCL of that name, for each device, in a stream of its own, from one host
+/// thread.
 std::vector<float> communicate(collective operation, int devices, std::span<const float> arrays,
                                int root = 0);
 
