@@ -162,7 +162,7 @@ TEST_P(BadLaunch, IsCudasErrorAndPrintsNothing) {
   }
   EXPECT_EQ(::testing::internal::GetCapturedStdout(), "");
   EXPECT_TRUE(reports_refused_launch(code));
-  EXPECT_EQ(file, code == cudaSuccess ? "" : "hello_gpu.cu");
+  EXPECT_TRUE(code == cudaSuccess || file.ends_with(".cu")) << file;  // the student's has that name
   EXPECT_EQ(cudaGetLastError(), cudaSuccess)
       << "an error was left in the runtime: the next launch check would report it";
 }
