@@ -74,8 +74,8 @@ inline constexpr std::uint64_t kMostPoints = 0xFFFF'FFFF;
 ///
 /// Requires: kernels whose threads make the numbers and count the hits. per_hit: exactly one atomic
 /// addition to the counter for each hit; per_warp: one for each warp, whose lanes share their
-/// counts by warp functions; per_block: one for each block, whose warps share theirs in shared
-/// memory.
+/// counts by warp functions (if it has points); per_block: one for each block, whose warps share
+/// theirs in shared memory.
 ///
 /// From: the Kazan course on CUDA programming technology, chapter 4, laboratory work and homework.
 result count_hits(step version, std::uint64_t points, std::uint64_t seed, grid wanted = {});

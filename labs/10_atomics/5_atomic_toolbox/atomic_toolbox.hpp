@@ -74,8 +74,8 @@ std::vector<std::uint32_t> sums_of_groups(std::span<const std::uint32_t> values)
 /// Throws lab::not_possible where the current device does not allow the host to access managed
 /// memory while a kernel runs (cudaDevAttrConcurrentManagedAccess); else as above.
 ///
-/// Requires: kernels whose threads use atomic functions: a thread for each request, value or
-/// addition; the host only adds in add_together(), while the kernel runs.
+/// Requires: in all four functions, kernels whose threads use atomic functions: a thread for each
+/// request, value or addition; the host only adds in add_together(), while the kernel runs.
 ///
 /// From: the same chapter, with 10 threads that add 10 each, and a host that adds 10.
 std::uint32_t add_together(std::uint32_t start, unsigned threads, unsigned host_times,

@@ -60,8 +60,9 @@ inline constexpr std::size_t kMostK = std::size_t{1} << 24;
 /// memory behind.
 ///
 /// Requires: a kernel whose warps form all 1, 3 or 6 products of pieces on tensor cores, from tiles
-/// in shared memory, and add them up for 16 elements of k at a time. What these give is added to
-/// the sum by additions in float outside of the tensor cores. No library multiplies.
+/// in shared memory, and add them up for 16 elements of k at a time, the smallest ones first. What
+/// these give is added to the sum by additions in float outside of the tensor cores. No library
+/// multiplies.
 ///
 /// From: Henry, Tang and Heinecke, "Leveraging the bfloat16 Artificial Intelligence Datatype For
 /// Higher-Precision Computations", ARITH 2019 (the pieces and their products); Ootomo and Yokota,

@@ -55,8 +55,8 @@ std::vector<std::size_t> cut(std::size_t n, int ranks);
 /// reports an error in any rank; lab::mpi_error when MPI does, or when a rank ends or does not
 /// answer within 20 seconds: the sentence names it. Nothing of the job is left behind.
 ///
-/// Requires: a kernel on every rank that has elements, for its own part. No rank receives
-/// more of the vectors than its part.
+/// Requires: a kernel on every rank that has elements, for its own part, with at least 1024 threads
+/// where a part has more elements. No rank receives more of the vectors than its part.
 ///
 /// From: MPI: A Message-Passing Interface Standard, version 3.1, chapter 5 (collective
 /// communication) and 6.4.2 (MPI_Comm_split_type); Open MPI's documentation of CUDA support
