@@ -370,19 +370,18 @@ struct recording::recorder final : cpu_device::observer {
     if (e.atomic && !e.shared) places.insert(e.address);
   }
   /// Remembers who has written what is in shared memory. Whether this access reads something that
-  /// another thread has written.
+  /// another thread has written, or an atomic function adds to it.
   bool exchanged(const cpu_device::access_event& e) {
     constexpr std::uintptr_t kUnit = 4;  // bytes; smaller accesses have entries of their own
     auto& of_block = writers[e.block];
     bool of_another = false;
     for (std::uintptr_t at = e.address; at < e.address + e.bytes; at += kUnit) {
-      if (e.writes) {
-        of_block[at] = e.thread;
-        continue;
+      if (!e.writes || e.atomic) {
+        auto writer = of_block.find(at);
+        if (writer == of_block.end()) writer = of_block.find(at / kUnit * kUnit);
+        if (writer != of_block.end() && writer->second != e.thread) of_another = true;
       }
-      auto writer = of_block.find(at);
-      if (writer == of_block.end()) writer = of_block.find(at / kUnit * kUnit);
-      if (writer != of_block.end() && writer->second != e.thread) of_another = true;
+      if (e.writes) of_block[at] = e.thread;
     }
     return of_another;
   }

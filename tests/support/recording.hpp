@@ -47,7 +47,7 @@ struct recorded_work {
     std::uint64_t threads = 0, busy_blocks = 0;      ///< that access any memory
     std::uint64_t atomic_threads = 0;                ///< that use atomics in global memory
     std::uint64_t shared_of_busiest = 0;             ///< of `shared`: of the busiest of each block
-    std::uint64_t exchanges = 0;    ///< of `shared`: reads of what another thread has written
+    std::uint64_t exchanges = 0;    ///< of `shared`: of what another thread has written
     std::uint64_t loads_ahead = 0;  ///< a thread's, at most: loads of global memory less its stores
     std::uint64_t copies_under_way = 0;  ///< a thread's, at most, while it reads shared memory
     std::uint64_t shared_meanwhile = 0;  ///< reads while a bulk copy may be under way

@@ -157,6 +157,11 @@ std::string complaint_of_kernels(const work& done, const required& what) {
            ", but the exercise requires loads of " + std::to_string(what.bytes_a_load);
   if (what.shared_memory && sum([](const auto& k) { return k.shared; }) < what.threads)
     return "shared memory was not used";
+  // (What bulk copies bring, no thread has written.)
+  if (what.shared_memory && what.threads > 1 &&
+      sum([](const auto& k) { return k.exchanges + k.bulk_bytes + k.tensor_bytes; }) == 0)
+    return "no thread reads from shared memory what another thread has written there: nothing is "
+           "shared";
   if (const auto exchanges = sum([](const auto& k) { return k.exchanges; });
       exchanges < what.exchanges)
     return "threads read from shared memory what another thread has written " +
