@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The cells before a time step and those after it are
-// the two halves of one buffer, and nothing is swapped.
+// Differs from the solution: the cells before a time step and those after it are the two halves of
+// one buffer, and nothing is swapped.
 
 #include <cuda_runtime.h>
 

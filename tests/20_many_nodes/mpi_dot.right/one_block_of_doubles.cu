@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A kernel of one block of 1024 threads, which add in double;
-// and what all ranks receive is reduced by rank 0, and broadcast.
+// Differs from the solution: a kernel of one block of 1024 threads, which add in double; and what
+// all ranks receive is reduced by rank 0, and broadcast.
 
 #include <cuda_runtime.h>
 
