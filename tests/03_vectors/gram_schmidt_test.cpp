@@ -234,9 +234,10 @@ TEST(Classical, LosesItWhereVectorsAreNearlyParallel) {
 TEST(Classical, BeginsWithTheGivenVectorsWhenItIsRepeated) {
   // As a program repeats it to measure its time. A second run on vectors that are already
   // orthogonal would make them more so.
+  const auto once = orthogonalize(step::classical, nearly_parallel(), 3, 4).b;
   const lab::repeated_timing samples(3);
   const auto b = orthogonalize(step::classical, nearly_parallel(), 3, 4).b;
-  EXPECT_TRUE(loses_it_in_floats(largest_cosine(b, 3, 4)));
+  EXPECT_NEAR(largest_cosine(b, 3, 4), largest_cosine(once, 3, 4), 1e-3);
 }
 
 TEST(Modified, KeepsItWhereVectorsAreNearlyParallel) {
