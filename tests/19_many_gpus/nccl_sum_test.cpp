@@ -6,17 +6,11 @@
 #include "nccl_sum.hpp"
 
 #include <cuda_runtime.h>
-#ifdef __CPU_DEVICE__
-#include <cpu_device.h>
-#include <cpu_device/events.h>
-#endif
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 #include <set>
 #include <string>
 #include <string_view>
@@ -137,38 +131,6 @@ unsigned calls_of(const lab::testing::work& done, const std::string& name) {
   }
   return most;
 }
-
-#ifdef __CPU_DEVICE__
-/// Counts the host threads that call a function while it lives.
-class threads_that_call final : public cpu_device::observer {
- public:
-  explicit threads_that_call(std::string_view name) : name_(name) {
-    cpu_device::add_observer(*this,
-                             static_cast<cpu_device::event_set>(cpu_device::event_kind::call));
-  }
-  ~threads_that_call() override { cpu_device::remove_observer(*this); }
-  threads_that_call(const threads_that_call&) = delete;
-  threads_that_call& operator=(const threads_that_call&) = delete;
-
-  int call_begins(const cpu_device::call_event& event) override {
-    // A number of our own: a new thread may have the std::thread::id of one that has ended.
-    static std::atomic<int> threads = 0;
-    thread_local const int number = threads++;
-    const std::lock_guard lock(mutex_);
-    if (event.function == name_) numbers_.insert(number);
-    return 0;
-  }
-  std::size_t count() {
-    const std::lock_guard lock(mutex_);
-    return numbers_.size();
-  }
-
- private:
-  std::string_view name_;
-  std::mutex mutex_;
-  std::set<int> numbers_;
-};
-#endif
 
 REQUIRED_WORK(ARingHasTwiceAsManyStepsAsNeighboursAndSendsPieces) {
   for (const int devices : {2, 3, 4, 8}) {
@@ -332,6 +294,11 @@ REQUIRED_WORK(ARankWithoutItsSumsAborts) {
     const auto done = lab::testing::work_without_values([&] { with_a_failure(devices, 10, 1); });
     EXPECT_EQ(calls_of(done, "ncclCommAbort"), static_cast<unsigned>(devices))
         << "thread_per_rank: every rank";
+    const auto threads = done.threads_of.find("ncclCommAbort");
+    EXPECT_TRUE(threads != done.threads_of.end() &&
+                threads->second == static_cast<std::size_t>(devices))
+        << "thread_per_rank: each rank aborts its own communicator, and no other: another rank may "
+           "still be using that";
     EXPECT_EQ(calls_of(done, "ncclCommDestroy"), 0U) << "thread_per_rank";
     // On a GPU, a stream would wait in its destructor for an all-reduce that never ends.
     std::size_t aborted = 0, destroyed = 0;
@@ -343,18 +310,6 @@ REQUIRED_WORK(ARankWithoutItsSumsAborts) {
     }
     EXPECT_GE(done.host_threads, static_cast<std::size_t>(devices)) << "thread_per_rank";
   }
-}
-
-REQUIRED_WORK(EachRankAbortsItsOwnCommunicator) {
-#ifdef __CPU_DEVICE__
-  for (const int devices : {2, 4}) {
-    threads_that_call aborts("ncclCommAbort");
-    with_a_failure(devices, 10, 1);
-    EXPECT_EQ(aborts.count(), static_cast<std::size_t>(devices))
-        << "thread_per_rank: the ranks of these threads only; another rank may still be using a "
-           "communicator that is aborted for it";
-  }
-#endif
 }
 
 // --- all-reduce ----------------------------------------------------------------------------------

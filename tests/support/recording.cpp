@@ -481,6 +481,10 @@ struct recording::recorder final : cpu_device::observer {
     ++done.calls[e.function];
     done.sequence.emplace_back(e.function);
     callers.insert(std::this_thread::get_id());
+    // A number of our own: a new thread may have the id of one that has ended.
+    static std::atomic<int> threads = 0;
+    thread_local const int number = threads++;
+    callers_of[e.function].insert(number);
     return 0;
   }
 
@@ -501,6 +505,7 @@ struct recording::recorder final : cpu_device::observer {
   std::mutex mutex;
   recorded_work done;
   std::set<std::thread::id> callers;
+  std::map<std::string, std::set<int>> callers_of;
   std::map<std::thread::id, std::size_t> launchers;
   struct of_thread {
     std::uint64_t accesses = 0, plain = 0;  // to global memory
@@ -525,6 +530,7 @@ struct recording::recorder final : cpu_device::observer {
 recorded_work recording::finish() {
   recorded_work done = recorder_->done;
   done.host_threads += recorder_->callers.size();
+  for (const auto& [name, threads] : recorder_->callers_of) done.threads_of[name] = threads.size();
   done.not_accessed = done.watched ? done.not_accessed + recorder_->untouched.count() : 0;
   recorder_.reset();
   bool complete = true;

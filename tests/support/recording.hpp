@@ -86,6 +86,7 @@ struct recorded_work {
   std::vector<std::string> sequence;
   std::map<std::string, std::uint64_t> named_streams;  ///< by NVTX: their handles, as numbers
   std::size_t host_threads = 0;                        ///< that called the API
+  std::map<std::string, std::uint64_t> threads_of;     ///< that called a function of it, by name
   /// Allocations in stream order: how many existed at the same time, at most, when the streams
   /// reached them. Only under policies that defer the work of streams.
   std::uint64_t stream_ordered = 0;

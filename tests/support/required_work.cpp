@@ -252,7 +252,7 @@ std::string complaint_of_time(double ms, double by_the_host, const recorded_work
   if (std::none_of(done.calls.begin(), done.calls.end(), events)) {
     const std::uint64_t slow = std::min(done.pretended_kernels, recording::kSlowKernels);
     const double least = what == timed::kernels ? static_cast<double>(slow) : 1;
-    if (ms < least) return "no events measured it, and by the host's clock it took longer";
+    if (ms < least) return "no events measured it, and by the host's clock the kernels took longer";
     return is_measured(static_cast<float>(ms), by_the_host) ? "" : "the whole call took less";
   }
   const double copies = std::floor(ms / recording::kCopyMs + 1e-6);
@@ -266,8 +266,8 @@ std::string complaint_of_time(double ms, double by_the_host, const recorded_work
                  "before the first copy, and the last one after the last copy." +
                      by_the_test;
   if (copies >= 1 && what != timed::with_copies)
-    return "it contains copies between host and device, and is to be that of the kernel: record "
-           "one event right before the launch, and one right after it." +
+    return "it contains copies between host and device, but should be the time of the kernel "
+           "alone: record one event right before the launch, and one right after it." +
            by_the_test;
   if (ms < 0.999 * recording::kKernelMs)
     return "it does not contain the kernel: record one event before the launch, and one after "
@@ -277,7 +277,8 @@ std::string complaint_of_time(double ms, double by_the_host, const recorded_work
     return "it contains only a part of the " + std::to_string(done.pretended_kernels) +
            " kernels: record one event before the first launch, and one after the last." +
            by_the_test;
-  if (copies < 1 && kernels > static_cast<double>(done.pretended_kernels) + 0.001)
+  if (copies > static_cast<double>(done.pretended_copies) ||
+      (copies < 1 && kernels > static_cast<double>(done.pretended_kernels) + 0.001))
     return "it is longer than everything that the device did." + by_the_test;
   return {};
 }
@@ -289,13 +290,13 @@ std::string complaint_of_time(double ms, double by_the_host, const recorded_work
   const std::string sentence = complaint_of_time(milliseconds, by_the_host, done, what);
   if (sentence.empty()) return ::testing::AssertionSuccess();
   return ::testing::AssertionFailure()
-         << "the time is said to be " << milliseconds << " ms: " << sentence;
+         << "the time that was returned is " << milliseconds << " ms: " << sentence;
 }
 
 ::testing::AssertionResult is_measured(float milliseconds, double by_the_host) {
   if (milliseconds > 0 && milliseconds <= 1.01 * by_the_host + 0.1)
     return ::testing::AssertionSuccess();
-  return ::testing::AssertionFailure() << "the time is said to be " << milliseconds
+  return ::testing::AssertionFailure() << "the time that was returned is " << milliseconds
                                        << " ms, and the whole call took " << by_the_host << " ms";
 }
 
