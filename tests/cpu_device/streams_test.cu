@@ -181,6 +181,54 @@ TEST(Streams, MustWaitForACopyOfPageableMemoryThatHasReturned) {
   }
 }
 
+// Who destroys a stream and does not wait for it first has not waited for its work.
+TEST(Streams, AreNotWaitedForWhenTheyAreDestroyed) {
+  for (const stream_policy policy : {stream_policy::deferred, stream_policy::interleaved,
+                                     stream_policy::newest_first, stream_policy::oldest_first}) {
+    const with_policy set(policy);
+    int* pinned = nullptr;
+    ASSERT_EQ(cudaMallocHost(&pinned, sizeof(int)), cudaSuccess);
+    *pinned = -1;
+    const device_array<int> data(1, 41);
+    const auto live = [] { return cpu_device::live_objects(cpu_device::object_kind::stream); };
+    cudaStream_t stream = nullptr, other = nullptr;
+    ASSERT_EQ(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
+    ASSERT_EQ(cudaStreamCreateWithFlags(&other, cudaStreamNonBlocking), cudaSuccess);
+    cudaEvent_t done = nullptr;
+    ASSERT_EQ(cudaEventCreate(&done), cudaSuccess);
+    add_one<<<1, 1, 0, stream>>>(data.data());
+    ASSERT_EQ(cudaMemcpyAsync(pinned, data.data(), sizeof(int), cudaMemcpyDeviceToHost, stream),
+              cudaSuccess);
+    ASSERT_EQ(cudaEventRecord(done, stream), cudaSuccess);
+    EXPECT_EQ(cudaStreamDestroy(stream), cudaSuccess);
+    EXPECT_EQ(*pinned, -1);
+    EXPECT_EQ(cudaStreamSynchronize(stream), cudaErrorInvalidResourceHandle);
+    EXPECT_EQ(cudaStreamDestroy(stream), cudaErrorInvalidResourceHandle);
+    EXPECT_EQ(live(), 1U);  // the other one
+
+    ASSERT_EQ(cudaStreamWaitEvent(other, done), cudaSuccess);
+    ASSERT_EQ(cudaStreamSynchronize(other), cudaSuccess);
+    EXPECT_EQ(*pinned, 42);
+    EXPECT_EQ(cudaEventDestroy(done), cudaSuccess);
+    EXPECT_EQ(cudaStreamDestroy(other), cudaSuccess);
+    EXPECT_EQ(live(), 0U);
+    EXPECT_EQ(cudaFreeHost(pinned), cudaSuccess);
+  }
+}
+
+TEST(Streams, ThatWereDestroyedAreFinishedByTheDevicesSynchronisation) {
+  const with_policy set(stream_policy::deferred);
+  const device_array<int> data(1, 0);
+  for (int i = 0; i < 3; ++i) {
+    cudaStream_t stream = nullptr;
+    ASSERT_EQ(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
+    add_one<<<1, 1, 0, stream>>>(data.data());
+    ASSERT_EQ(cudaStreamDestroy(stream), cudaSuccess);
+  }
+  ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+  EXPECT_EQ(data.to_host()[0], 3);
+}
+
 TEST(Streams, ThatDoNotExistAreRefused) {
   cudaStream_t stream = nullptr;
   ASSERT_EQ(cudaStreamCreate(&stream), cudaSuccess);

@@ -47,12 +47,8 @@ cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned int flag
 }
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   return call(api::cudaStreamDestroy, [&] {
-    if (stream == nullptr || streams().count(stream) == 0) return bad_stream();
-    leave_capture(stream);
-    run_until(stream, last_serial());  // a GPU, too, finishes what is queued
-    streams().erase(stream);
-    forget_stream_of_events(stream);
-    delete stream;
+    if (resolve(stream) == nullptr || is_default(resolve(stream))) return bad_stream();
+    destroy_stream(stream);
     return cudaSuccess;
   });
 }

@@ -73,7 +73,7 @@ CUstream_st* default_stream(int device) {
 CUstream_st* resolve(cudaStream_t stream) {
   if (stream == nullptr || stream == cudaStreamLegacy || stream == cudaStreamPerThread)
     return default_stream(current_device());
-  return streams().count(stream) != 0 ? stream : nullptr;
+  return streams().count(stream) != 0 && !stream->destroyed ? stream : nullptr;
 }
 
 bool is_default(const CUstream_st* stream) {  // which may have been destroyed
@@ -236,6 +236,35 @@ cudaError_t catch_up(cudaStream_t stream) {
   return call(api::cudaStreamSynchronize, [&] { return enqueue_and_wait(stream, {}); });
 }
 
+namespace {
+
+std::vector<CUstream_st*>& destroyed_streams() {  // that are not gone yet
+  static auto* all = new std::vector<CUstream_st*>;
+  return *all;
+}
+
+/// Not where the last work of a stream has run: others may be going through all streams there.
+void release_streams_without_work() {
+  auto& leaving = destroyed_streams();
+  const auto done = std::partition(leaving.begin(), leaving.end(),
+                                   [](const CUstream_st* s) { return !s->queue.empty(); });
+  for (auto it = done; it != leaving.end(); ++it) {
+    streams().erase(*it);
+    forget_stream_of_events(*it);
+    delete *it;
+  }
+  leaving.erase(done, leaving.end());
+}
+
+}  // namespace
+
+void destroy_stream(CUstream_st* stream) {
+  leave_capture(stream);
+  stream->destroyed = true;
+  destroyed_streams().push_back(stream);
+  release_streams_without_work();
+}
+
 CUstream_st* new_stream(unsigned flags) {
   auto* made = new CUstream_st;
   made->made = ++streams_made;
@@ -276,6 +305,10 @@ void finish_device(int device) {
 bool is_stream(cudaStream_t stream) { return resolve(stream) != nullptr; }
 
 static void forget_streams(int device) {
+  auto& leaving = destroyed_streams();
+  leaving.erase(std::remove_if(leaving.begin(), leaving.end(),
+                               [&](const CUstream_st* s) { return s->device == device; }),
+                leaving.end());
   for (auto it = streams().begin(); it != streams().end();) {
     if ((*it)->device == device) {
       unsettled.fetch_sub((*it)->queue.size(), std::memory_order_relaxed);
@@ -289,7 +322,8 @@ static void forget_streams(int device) {
   }
 }
 
-const object_keeper keeps_streams(object_kind::stream, [] { return streams().size(); });
+const object_keeper keeps_streams(object_kind::stream,
+                                  [] { return streams().size() - destroyed_streams().size(); });
 const bool resets_streams = on_reset(reset_step::streams, forget_streams);
 
 }  // namespace cpu_device

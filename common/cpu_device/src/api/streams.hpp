@@ -82,6 +82,7 @@ struct CUstream_st {
   cudaAccessPolicyWindow window{};  // hints, which are kept
   cudaSynchronizationPolicy waiting_policy = cudaSyncPolicyAuto;
   unsigned long long id = 0;
+  bool destroyed = false;                               // and its work is not done yet
   std::list<cpu_device::stream_work> queue;             // most are empty, and cost nothing then
   std::shared_ptr<cpu_device::stream_capture> capture;  // null: none
   std::vector<CUgraphNode_st*> last;  // of the capture: what the next node depends on
@@ -108,8 +109,11 @@ namespace cpu_device {
 CUstream_st* resolve(cudaStream_t stream);
 bool is_default(const CUstream_st* stream);
 cudaError_t bad_stream();
+/// All but the default streams, with those that were destroyed while they had work to do.
 std::set<CUstream_st*>& streams();
 CUstream_st* new_stream(unsigned flags);
+/// No handle names the stream from now on. Nobody waits for its work; when that is done, it goes.
+void destroy_stream(CUstream_st* stream);
 /// Puts work at the end of a stream, or into its capture, or into the node that is drafted.
 cudaError_t put(cudaStream_t handle, stream_work work, bool wait);
 /// Runs the stream's work up to and with `serial`, and before it what must come before it.
