@@ -11,17 +11,15 @@
 #include <vector>
 
 #include "lab/cuda_check.hpp"
+#include "lab/dot_reference.hpp"
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
-#include "reference.hpp"
 #include "required_work.hpp"
 #include "steps.hpp"
 
 namespace {
 
 using lab::dot_product::dot;
-using lab::dot_product::error_bound;
-using lab::dot_product::reference;
 using lab::dot_product::step;
 using lab::testing::as_required;
 using lab::testing::at_other_sizes;
@@ -40,12 +38,13 @@ constexpr named_step kSteps[] = {{step::static_shared, "static_shared"},
                                  {step::vectorized, "vectorized"}};
 
 ::testing::AssertionResult is_exact(step version, const vector& a, const vector& b) {
-  return matches(lab::compare(dot(version, a, b).value, reference(a, b), lab::tolerance{}));
+  return matches(
+      lab::compare(dot(version, a, b).value, lab::dot_in_double(a, b), lab::tolerance{}));
 }
 
 ::testing::AssertionResult is_within_the_bound(step version, const vector& a, const vector& b) {
-  return matches(
-      lab::compare(dot(version, a, b).value, reference(a, b), {.absolute = error_bound(a, b)}));
+  return matches(lab::compare(dot(version, a, b).value, lab::dot_in_double(a, b),
+                              {.absolute = lab::dot_error_bound(a, b)}));
 }
 
 // --- who does the work ---------------------------------------------------------------------------
@@ -111,7 +110,7 @@ TEST_P(Dot, IsWithinTheBoundForRandomNumbers) {
 class EachStep : public lab::testing::each_step<named_step> {
  protected:
   float sum(const vector& a, const vector& b) const { return dot(version(), a, b).value; }
-  double bound(const vector& a, const vector& b) const { return error_bound(a, b); }
+  double bound(const vector& a, const vector& b) const { return lab::dot_error_bound(a, b); }
   static std::size_t most() { return 1'000'007; }
   // More than a float can count one by one; the program's 33 * 1024 are among the sizes below.
   static std::size_t full_size() { return (std::size_t{1} << 24) + 1; }
@@ -129,7 +128,7 @@ TEST_P(EachStep, GivesTheResultOfTheBook) {
   vector a(33 * 1024), b(33 * 1024);
   std::iota(a.begin(), a.end(), 0.0F);
   for (std::size_t i = 0; i < b.size(); ++i) b[i] = 2 * a[i];
-  EXPECT_EQ(reference(a, b), 25'723'564'731'392.0);
+  EXPECT_EQ(lab::dot_in_double(a, b), 25'723'564'731'392.0);
   EXPECT_TRUE(is_within_the_bound(version(), a, b));
 }
 
@@ -158,8 +157,9 @@ TEST_P(EachStep, LosesNoSmallTermsBesideLargeOnesThatCancel) {
   a[5] = 1024, b[5] = 4096;
   a[8198] = -1024, b[8198] = 4096;
   a[7000] = 1, a[9000] = 0.5F;
-  ASSERT_EQ(reference(a, b), 1.5);
-  EXPECT_GT(error_bound(a, b), 1.5) << "with the bound as tolerance this test would show nothing";
+  ASSERT_EQ(lab::dot_in_double(a, b), 1.5);
+  EXPECT_GT(lab::dot_error_bound(a, b), 1.5)
+      << "with the bound as tolerance this test would show nothing";
   EXPECT_EQ(dot(version(), a, b).value, 1.5F);
 }
 

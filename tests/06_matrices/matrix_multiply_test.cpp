@@ -20,9 +20,9 @@
 #include "lab/closeness.hpp"
 #include "lab/errors.hpp"
 #include "lab/launch_limits.hpp"
+#include "lab/matrix_closeness.hpp"
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
-#include "reference.hpp"
 #include "required_work.hpp"
 
 namespace lab::matrix_multiply {
@@ -65,7 +65,7 @@ std::vector<T> random_matrix(std::size_t n, std::uint64_t seed, float low, float
 template <class T>
 lab::comparison check(const std::vector<T>& c, const std::vector<T>& a, const std::vector<T>& b,
                       shape size, std::size_t row_stride = 1) {
-  return lab::matrix_multiply::check(view(c), view(a), view(b), size, row_stride);
+  return lab::compare_product(view(c), view(a), view(b), size, row_stride);
 }
 
 template <class T>

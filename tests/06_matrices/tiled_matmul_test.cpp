@@ -20,10 +20,10 @@
 #include "lab/cuda_check.hpp"
 #include "lab/errors.hpp"
 #include "lab/launch_limits.hpp"
+#include "lab/matrix_closeness.hpp"
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
 #include "product_tests.hpp"
-#include "reference.hpp"
 #include "required_work.hpp"
 #include "steps.hpp"
 
@@ -37,6 +37,7 @@ void PrintTo(const shape& size, std::ostream* out) {
 
 namespace {
 
+using lab::compare_product;
 using lab::testing::at_other_sizes;
 using lab::testing::bytes_of;
 using lab::testing::expect_at_full_size;
@@ -47,7 +48,6 @@ using lab::testing::is_time_of;
 using lab::testing::matches;
 using lab::testing::timed;
 using lab::testing::work_of;
-using lab::tiled_matmul::check;
 using lab::tiled_matmul::kDefaultSize;
 using lab::tiled_matmul::multiply;
 using lab::tiled_matmul::shape;
@@ -98,19 +98,22 @@ REQUIRED_WORK(TilesThatAreReadOnce) {
     // Eight slices, one before the first, and one to spare; two per slice would be sixteen.
     if (version == step::double_buffered) expected.barriers = size.k / 8 + 2;
     EXPECT_TRUE(as_required(work_of([&, version = version] {
-                              return matches(check(multiply(version, a, b, size).c, a, b, size));
+                              return matches(
+                                  compare_product(multiply(version, a, b, size).c, a, b, size));
                             }),
                             expected))
         << name;
     EXPECT_TRUE(at_other_sizes([&, version = version](std::size_t n) {
       const lab::testing::factors given(n, n + 1, n, 1);
       const shape small{n, n + 1, n};
-      return matches(check(multiply(version, given.a, given.b, small).c, given.a, given.b, small));
+      return matches(
+          compare_product(multiply(version, given.a, given.b, small).c, given.a, given.b, small));
     })) << name;
     EXPECT_TRUE(at_other_sizes([&, version = version](std::size_t n) {
       const lab::testing::factors given(n, 1, n, 1);
       const shape small{n, 1, n};
-      return matches(check(multiply(version, given.a, given.b, small).c, given.a, given.b, small));
+      return matches(
+          compare_product(multiply(version, given.a, given.b, small).c, given.a, given.b, small));
     })) << name
         << ": a column, or a single element";
   }
@@ -121,8 +124,8 @@ REQUIRED_WORK(TilesThatSuitTheSizeOfC) {
   const auto work_for = [](const shape& size) {
     const lab::testing::factors given(size.m, size.n, size.k, 1);
     return work_of([&] {
-      return matches(
-          check(multiply(step::by_size, given.a, given.b, size).c, given.a, given.b, size));
+      return matches(compare_product(multiply(step::by_size, given.a, given.b, size).c, given.a,
+                                     given.b, size));
     });
   };
   // At most every fourth multiprocessor (every second one of two) would have a tile of 128 x 128.
@@ -266,17 +269,17 @@ TEST(Check, SeesOneWrongElementAndNamesIt) {
   const shape size{3, 4, 2};
   const std::vector<float> a = {1, 2, 3, 4, 5, 6}, b = {1, 2, 3, 4, 5, 6, 7, 8};
   std::vector<float> c = {11, 14, 17, 20, 23, 30, 37, 44, 35, 46, 57, 68};
-  EXPECT_TRUE(check(c, a, b, size));
+  EXPECT_TRUE(compare_product(c, a, b, size));
   c[6] = 37.001F;
-  EXPECT_FALSE(check(c, a, b, size));
-  EXPECT_NE(check(c, a, b, size).message.find("row 1, column 2"), std::string::npos);
-  EXPECT_TRUE(check(c, a, b, size, 2)) << "rows 0 and 2 only";
+  EXPECT_FALSE(compare_product(c, a, b, size));
+  EXPECT_NE(compare_product(c, a, b, size).message.find("row 1, column 2"), std::string::npos);
+  EXPECT_TRUE(compare_product(c, a, b, size, 2)) << "rows 0 and 2 only";
   c[6] = 37;
   c[11] = std::numeric_limits<float>::quiet_NaN();
-  EXPECT_FALSE(check(c, a, b, size));
-  EXPECT_FALSE(check(c, a, b, size, 100)) << "the last row is always checked";
+  EXPECT_FALSE(compare_product(c, a, b, size));
+  EXPECT_FALSE(compare_product(c, a, b, size, 100)) << "the last row is always checked";
   c.pop_back();
-  EXPECT_FALSE(check(c, a, b, size));
+  EXPECT_FALSE(compare_product(c, a, b, size));
 }
 
 FAULT_TEST_P(EachStep, ReportsEveryCallThatFails) {

@@ -16,6 +16,7 @@
 #include <tuple>
 #include <vector>
 
+#include "lab/dot_reference.hpp"
 #include "lab/random.hpp"
 #include "lab/timer.hpp"
 #include "lab_testing.hpp"
@@ -28,7 +29,6 @@ namespace {
 using lab::constant_dot::dot;
 using lab::constant_dot::error_bound;
 using lab::constant_dot::kMostInAPass;
-using lab::constant_dot::reference;
 using lab::constant_dot::step;
 using lab::testing::at_other_sizes;
 using lab::testing::bytes_of;
@@ -44,7 +44,8 @@ constexpr named_step kSteps[] = {{step::global_memory, "global_memory"},
                                  {step::constant_memory, "constant_memory"}};
 
 ::testing::AssertionResult is_exact(step version, const vector& a, const vector& b) {
-  return matches(lab::compare(dot(version, a, b).value, reference(a, b), lab::tolerance{}));
+  return matches(
+      lab::compare(dot(version, a, b).value, lab::dot_in_double(a, b), lab::tolerance{}));
 }
 
 // --- who does the work ---------------------------------------------------------------------------
@@ -104,9 +105,9 @@ TEST_P(Dot, IsExactForWholeNumbers) {
   const auto& [version, n] = GetParam();
   const vector a = whole_numbers(n, n + 1, -9, 14), b = whole_numbers(n, n + 2, -20, 29);
   // Products up to 406 of either sign, on average some 11: their sums stay far below 2^24.
-  ASSERT_LT(std::fabs(reference(a, b)), 0x1p21);
+  ASSERT_LT(std::fabs(lab::dot_in_double(a, b)), 0x1p21);
   const auto result = dot(version.value, a, b);
-  EXPECT_TRUE(matches(lab::compare(result.value, reference(a, b), lab::tolerance{})));
+  EXPECT_TRUE(matches(lab::compare(result.value, lab::dot_in_double(a, b), lab::tolerance{})));
   const std::size_t passes = n == 0                                 ? 0
                              : version.value == step::global_memory ? 1
                                                                     : (n - 1) / kMostInAPass + 1;
@@ -165,8 +166,8 @@ TEST_P(EachStep, LosesNoMoreThanThreadsWith16ProductsWould) {
   const vector b(kMostInAPass, 1.0F);
   a[0] = 0x1p24F;
   ASSERT_LT(error_bound(a, b), 34.0);
-  EXPECT_TRUE(matches(
-      lab::compare(dot(version(), a, b).value, reference(a, b), {.absolute = error_bound(a, b)})));
+  EXPECT_TRUE(matches(lab::compare(dot(version(), a, b).value, lab::dot_in_double(a, b),
+                                   {.absolute = error_bound(a, b)})));
 }
 
 TEST_P(EachStep, LosesNoMoreInLongerVectors) {
@@ -178,7 +179,8 @@ TEST_P(EachStep, LosesNoMoreInLongerVectors) {
     a[0] = 0x1p24F;
     const double bound = error_bound(a, b);
     EXPECT_LT(bound, 36.0);
-    return matches(lab::compare(dot(version(), a, b).value, reference(a, b), {.absolute = bound}));
+    return matches(
+        lab::compare(dot(version(), a, b).value, lab::dot_in_double(a, b), {.absolute = bound}));
   });
 }
 

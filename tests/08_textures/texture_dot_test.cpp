@@ -15,12 +15,12 @@
 #include "current_device.hpp"
 #include "full_size.hpp"
 #include "lab/device_limits.hpp"
+#include "lab/dot_reference.hpp"
 #include "lab/errors.hpp"
 #include "lab/pinned_buffer.hpp"
 #include "lab/random.hpp"
 #include "lab/texture.hpp"
 #include "lab_testing.hpp"
-#include "reference.hpp"
 #include "required_work.hpp"
 #include "steps.hpp"
 
@@ -36,9 +36,7 @@ using lab::testing::timed;
 using lab::testing::whole_numbers;
 using lab::testing::work_of;
 using lab::texture_dot::dot;
-using lab::texture_dot::error_bound;
 using lab::texture_dot::longest;
-using lab::texture_dot::reference;
 using lab::texture_dot::step;
 using vector = std::vector<float>;
 
@@ -48,7 +46,8 @@ constexpr named_step kSteps[] = {{step::array_array, "array_array"},
                                  {step::linear_linear, "linear_linear"}};
 
 ::testing::AssertionResult is_exact(step version, const vector& a, const vector& b) {
-  return matches(lab::compare(dot(version, a, b).value, reference(a, b), lab::tolerance{}));
+  return matches(
+      lab::compare(dot(version, a, b).value, lab::dot_in_double(a, b), lab::tolerance{}));
 }
 
 #ifdef __CPU_DEVICE__
@@ -108,7 +107,8 @@ REQUIRED_WORK(OfOneArrayAndLinearMemoryTheArrayHasTheFirstVector) {
   const std::string name = "array_linear";
   const lab::testing::work done = work_of([&] {
     const std::span<const float> pinned(a.data(), a.size());
-    return dot(step::array_linear, pinned, b).value == static_cast<float>(reference(values, b));
+    return dot(step::array_linear, pinned, b).value ==
+           static_cast<float>(lab::dot_in_double(values, b));
   });
   EXPECT_TRUE(as_required(done, {.calls = {"cudaCreateTextureObject"}})) << name;
   std::vector<std::string> calls;
@@ -167,7 +167,7 @@ TEST_P(Dot, HasTheSameBitsWhereverTheVectorsAre) {
 class EachStep : public lab::testing::each_step<named_step> {
  protected:
   float sum(const vector& a, const vector& b) const { return dot(version(), a, b).value; }
-  double bound(const vector& a, const vector& b) const { return error_bound(a, b); }
+  double bound(const vector& a, const vector& b) const { return lab::dot_error_bound(a, b); }
   std::size_t most() const { return longest(version()); }
   std::size_t full_size() const { return std::min(most(), lab::texture_dot::kDefaultSize); }
   static lab::testing::required full_work() { return {.threads = 1024}; }

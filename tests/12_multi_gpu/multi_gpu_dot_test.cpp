@@ -21,20 +21,18 @@
 #include <vector>
 
 #include "full_device.hpp"
+#include "lab/dot_reference.hpp"
 #include "lab/errors.hpp"
 #include "lab/launch_limits.hpp"
 #include "lab/pinned_buffer.hpp"
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
-#include "reference.hpp"
 #include "required_work.hpp"
 #include "steps.hpp"
 
 namespace {
 
 using lab::multi_gpu_dot::dot;
-using lab::multi_gpu_dot::error_bound;
-using lab::multi_gpu_dot::reference;
 using lab::multi_gpu_dot::split;
 using lab::multi_gpu_dot::step;
 using lab::testing::at_other_sizes;
@@ -56,7 +54,8 @@ constexpr named_step kSteps[] = {{step::thread_per_device, "thread_per_device"},
 
 ::testing::AssertionResult is_exact(step version, const vector& a, const vector& b,
                                     const shares& speeds = {}) {
-  return matches(lab::compare(dot(version, a, b, speeds).value, reference(a, b), lab::tolerance{}));
+  return matches(
+      lab::compare(dot(version, a, b, speeds).value, lab::dot_in_double(a, b), lab::tolerance{}));
 }
 
 // --- who does the work ---------------------------------------------------------------------------
@@ -205,8 +204,9 @@ TEST_P(Dot, IsWithinTheBoundForRandomNumbersAndUnevenSpeeds) {
   shares speeds;
   for (int device = 0; device < lab::device_count(); ++device) {
     speeds.push_back(1.5 * device + 0.25);
-    EXPECT_TRUE(matches(lab::compare(dot(version.value, a, b, speeds).value, reference(a, b),
-                                     {.absolute = error_bound(a, b)})))
+    EXPECT_TRUE(
+        matches(lab::compare(dot(version.value, a, b, speeds).value, lab::dot_in_double(a, b),
+                             {.absolute = lab::dot_error_bound(a, b)})))
         << speeds.size() << " devices";
   }
 }
@@ -214,7 +214,7 @@ TEST_P(Dot, IsWithinTheBoundForRandomNumbersAndUnevenSpeeds) {
 class EachStep : public lab::testing::each_step<named_step> {
  protected:
   float sum(const vector& a, const vector& b) const { return dot(version(), a, b).value; }
-  double bound(const vector& a, const vector& b) const { return error_bound(a, b); }
+  double bound(const vector& a, const vector& b) const { return lab::dot_error_bound(a, b); }
   static std::size_t most() { return 1'000'007; }
   // The CPU device has 16 MiB for each device here: see full_device.hpp.
   static std::size_t full_size() {
@@ -347,8 +347,8 @@ lab::pinned_buffer<float> pinned(const vector& values) {
 ::testing::AssertionResult is_exact_from_pinned_memory(step version) {
   const vector a = whole_numbers(3001, 7, -9, 14), b = whole_numbers(3001, 8, 1, 29);
   const auto pinned_a = pinned(a), pinned_b = pinned(b);
-  return matches(lab::compare(dot(version, pinned_a.span(), pinned_b.span()).value, reference(a, b),
-                              lab::tolerance{}));
+  return matches(lab::compare(dot(version, pinned_a.span(), pinned_b.span()).value,
+                              lab::dot_in_double(a, b), lab::tolerance{}));
 }
 
 TEST_P(EachStep, MultipliesVectorsInPinnedMemory) {

@@ -19,10 +19,10 @@
 #include <vector>
 
 #include "full_device.hpp"
+#include "lab/dot_reference.hpp"
 #include "lab/errors.hpp"
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
-#include "reference.hpp"
 #include "required_work.hpp"
 #include "steps.hpp"
 
@@ -30,9 +30,7 @@ namespace {
 
 using lab::portable_pinned::device_report;
 using lab::portable_pinned::dot;
-using lab::portable_pinned::error_bound;
 using lab::portable_pinned::pinning;
-using lab::portable_pinned::reference;
 using lab::portable_pinned::step;
 using lab::testing::at_other_sizes;
 using lab::testing::bytes_of;
@@ -58,7 +56,7 @@ constexpr named_version kVersions[] = {
 ::testing::AssertionResult is_exact(const named_version& version, const vector& a, const vector& b,
                                     int devices = 0) {
   return matches(lab::compare(dot(version.chosen_step, version.mode, a, b, devices).value,
-                              reference(a, b), lab::tolerance{}));
+                              lab::dot_in_double(a, b), lab::tolerance{}));
 }
 
 /// How many elements device k of `devices` has to get, of n.
@@ -182,8 +180,9 @@ TEST_P(Dot, IsWithinTheBoundForRandomNumbers) {
   const vector a = lab::random_floats(n, n + 3, -1, 1);
   const vector b = lab::random_floats(n, n + 4, -100, 300);
   for (int devices = 0; devices <= lab::device_count(); ++devices)
-    EXPECT_TRUE(matches(lab::compare(dot(version.chosen_step, version.mode, a, b, devices).value,
-                                     reference(a, b), {.absolute = error_bound(a, b)})))
+    EXPECT_TRUE(
+        matches(lab::compare(dot(version.chosen_step, version.mode, a, b, devices).value,
+                             lab::dot_in_double(a, b), {.absolute = lab::dot_error_bound(a, b)})))
         << devices << " devices";
 }
 
@@ -193,7 +192,7 @@ class EachStep : public ::testing::TestWithParam<named_version> {
     return dot(GetParam().chosen_step, GetParam().mode, a, b, devices);
   }
   float sum(const vector& a, const vector& b) const { return run(a, b).value; }
-  double bound(const vector& a, const vector& b) const { return error_bound(a, b); }
+  double bound(const vector& a, const vector& b) const { return lab::dot_error_bound(a, b); }
   static std::size_t most() { return 1'000'007; }
   // The CPU device has 16 MiB here (full_device.hpp), pinned memory included.
   static std::size_t full_size() {

@@ -17,10 +17,10 @@
 #include <vector>
 
 #include "full_device.hpp"
+#include "lab/dot_reference.hpp"
 #include "lab/launch_limits.hpp"
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
-#include "reference.hpp"
 #include "required_work.hpp"
 #include "steps.hpp"
 
@@ -33,8 +33,6 @@ using lab::testing::matches;
 using lab::testing::whole_numbers;
 using lab::testing::work_of;
 using lab::zero_copy_dot::dot;
-using lab::zero_copy_dot::error_bound;
-using lab::zero_copy_dot::reference;
 using lab::zero_copy_dot::step;
 using vector = std::vector<float>;
 
@@ -43,7 +41,8 @@ constexpr named_step kSteps[] = {
     {step::copies, "copies"}, {step::zero_copy, "zero_copy"}, {step::staged, "staged"}};
 
 ::testing::AssertionResult is_exact(step version, const vector& a, const vector& b) {
-  return matches(lab::compare(dot(version, a, b).value, reference(a, b), lab::tolerance{}));
+  return matches(
+      lab::compare(dot(version, a, b).value, lab::dot_in_double(a, b), lab::tolerance{}));
 }
 
 // --- who does the work ---------------------------------------------------------------------------
@@ -121,14 +120,14 @@ TEST_P(Dot, IsWithinTheBoundForRandomNumbers) {
   const auto& [version, n] = GetParam();
   const vector a = lab::random_floats(n, n + 3, -1, 1);
   const vector b = lab::random_floats(n, n + 4, -100, 300);
-  EXPECT_TRUE(matches(lab::compare(dot(version.value, a, b).value, reference(a, b),
-                                   {.absolute = error_bound(a, b)})));
+  EXPECT_TRUE(matches(lab::compare(dot(version.value, a, b).value, lab::dot_in_double(a, b),
+                                   {.absolute = lab::dot_error_bound(a, b)})));
 }
 
 class EachStep : public lab::testing::each_step<named_step> {
  protected:
   float sum(const vector& a, const vector& b) const { return dot(version(), a, b).value; }
-  double bound(const vector& a, const vector& b) const { return error_bound(a, b); }
+  double bound(const vector& a, const vector& b) const { return lab::dot_error_bound(a, b); }
   static std::size_t most() { return 1'000'007; }
   // The CPU device has 16 MiB here (full_device.hpp), pinned memory included.
   static std::size_t full_size() {

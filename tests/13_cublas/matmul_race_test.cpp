@@ -19,15 +19,15 @@
 #include "lab/cublas_check.hpp"
 #include "lab/errors.hpp"
 #include "lab/known_product.hpp"
+#include "lab/matrix_closeness.hpp"
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
-#include "reference.hpp"
 #include "required_work.hpp"
 
 namespace {
 
+using lab::compare_product;
 using lab::make_known_product;
-using lab::matmul_race::check;
 using lab::matmul_race::kDefaultLargest;
 using lab::matmul_race::kRacers;
 using lab::matmul_race::race;
@@ -186,7 +186,7 @@ TEST_P(Race, IsWithinTheBoundForRealNumbers) {
   const auto [contender, size] = GetParam();
   const vector a = lab::random_floats(size.m * size.k, 1, -1, 1);
   const vector b = lab::random_floats(size.k * size.n, 2, -100, 300);
-  EXPECT_TRUE(matches(check(race(contender, a, b, size, 1).c, a, b, size)));
+  EXPECT_TRUE(matches(compare_product(race(contender, a, b, size, 1).c, a, b, size)));
 }
 
 class EachRacer : public ::testing::TestWithParam<racer> {};
@@ -301,15 +301,15 @@ TEST(Check, RejectsWhatIsNoProduct) {
   const shape size{7, 5, 30};
   const vector a = lab::random_floats(210, 1, -1, 1), b = lab::random_floats(150, 2, -1, 1);
   const vector right = race(racer::host, a, b, size, 1).c;
-  ASSERT_TRUE(matches(check(right, a, b, size)));
+  ASSERT_TRUE(matches(compare_product(right, a, b, size)));
   for (const float wrong : {right[17] + 1e-4F, std::numeric_limits<float>::quiet_NaN(),
                             std::numeric_limits<float>::infinity()}) {
     vector changed = right;
     changed[17] = wrong;
-    EXPECT_FALSE(check(changed, a, b, size).ok) << wrong;
+    EXPECT_FALSE(compare_product(changed, a, b, size).ok) << wrong;
   }
-  EXPECT_FALSE(check(vector(35), a, b, size).ok);
-  EXPECT_FALSE(check(vector(34), a, b, size).ok);
+  EXPECT_FALSE(compare_product(vector(35), a, b, size).ok);
+  EXPECT_FALSE(compare_product(vector(34), a, b, size).ok);
 }
 
 FAULT_TEST_P(EachRacer, ReportsEveryCallThatFails) {

@@ -14,6 +14,7 @@
 #include <tuple>
 #include <vector>
 
+#include "lab/dot_reference.hpp"
 #include "lab/errors.hpp"
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
@@ -27,7 +28,6 @@ using lab::dot_with_lock::dot;
 using lab::dot_with_lock::error_bound;
 using lab::dot_with_lock::kMostBlocks;
 using lab::dot_with_lock::kThreads;
-using lab::dot_with_lock::reference;
 using lab::dot_with_lock::step;
 using lab::dot_with_lock::sum_in_order;
 using lab::testing::at_other_sizes;
@@ -51,7 +51,8 @@ constexpr named_step kSteps[] = {
 
 ::testing::AssertionResult is_exact(step version, const vector& a, const vector& b,
                                     unsigned blocks) {
-  return matches(lab::compare(dot(version, a, b, blocks).value, reference(a, b), lab::tolerance{}));
+  return matches(
+      lab::compare(dot(version, a, b, blocks).value, lab::dot_in_double(a, b), lab::tolerance{}));
 }
 
 // --- who does the work ---------------------------------------------------------------------------
@@ -127,8 +128,9 @@ TEST_P(Dot, IsWithinTheBoundForRandomNumbers) {
   const vector a = lab::random_floats(n, n + 3, -1, 1);
   const vector b = lab::random_floats(n, n + 4, -100, 300);
   for (const unsigned blocks : {1U, 5U, 32U})
-    EXPECT_TRUE(matches(lab::compare(dot(version.value, a, b, blocks).value, reference(a, b),
-                                     {.absolute = error_bound(a, b, blocks)})))
+    EXPECT_TRUE(
+        matches(lab::compare(dot(version.value, a, b, blocks).value, lab::dot_in_double(a, b),
+                             {.absolute = error_bound(a, b, blocks)})))
         << blocks << " blocks";
 }
 

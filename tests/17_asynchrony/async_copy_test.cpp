@@ -19,10 +19,10 @@
 #include "lab/closeness.hpp"
 #include "lab/cuda_check.hpp"
 #include "lab/errors.hpp"
+#include "lab/matrix_closeness.hpp"
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
 #include "product_tests.hpp"
-#include "reference.hpp"
 #include "required_work.hpp"
 #include "steps.hpp"
 
@@ -36,7 +36,7 @@ void PrintTo(const shape& size, std::ostream* out) {
 
 namespace {
 
-using lab::async_copy::check;
+using lab::compare_product;
 using lab::async_copy::kDefaultSize;
 using lab::async_copy::multiply;
 using lab::async_copy::shape;
@@ -77,7 +77,7 @@ auto by(step version, int stages = 3) {
 ::testing::AssertionResult is_right(step version, shape size, int stages) {
   const auto a = lab::random_floats(size.m * size.k, 1, -1, 3);
   const auto b = lab::random_floats(size.k * size.n, 2, -20, 10);
-  return matches(check(multiply(version, a, b, size, stages).c, a, b, size));
+  return matches(compare_product(multiply(version, a, b, size, stages).c, a, b, size));
 }
 lab::testing::work work_with(step version, shape size, int stages) {
   return work_of([&] { return is_right(version, size, stages); });

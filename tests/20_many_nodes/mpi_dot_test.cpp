@@ -17,10 +17,10 @@
 
 #include "full_size.hpp"
 #include "lab/device_limits.hpp"
+#include "lab/dot_reference.hpp"
 #include "lab/errors.hpp"
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
-#include "reference.hpp"
 #include "required_work.hpp"
 #include "steps.hpp"
 
@@ -28,9 +28,7 @@ namespace {
 
 using lab::mpi_dot::cut;
 using lab::mpi_dot::dot;
-using lab::mpi_dot::error_bound;
 using lab::mpi_dot::kMostRanks;
-using lab::mpi_dot::reference;
 using lab::mpi_dot::result;
 using lab::mpi_dot::step;
 using lab::testing::at_other_sizes;
@@ -57,9 +55,9 @@ const lab::testing::setting three_devices("CPU_DEVICE_COUNT", "3");
     return ::testing::AssertionFailure()
            << got.sums.size() << " ranks have a sum, instead of " << receivers;
   for (std::size_t rank = 0; rank < receivers; ++rank)
-    if (got.sums[rank] != reference(x, y))
+    if (got.sums[rank] != lab::dot_in_double(x, y))
       return ::testing::AssertionFailure() << "rank " << rank << " has the sum " << got.sums[rank]
-                                           << ", and it is " << reference(x, y);
+                                           << ", and it is " << lab::dot_in_double(x, y);
   return ::testing::AssertionSuccess();
 }
 ::testing::AssertionResult is_exact(step version, const vector& x, const vector& y, int ranks) {
@@ -191,7 +189,7 @@ class EachStep : public lab::testing::each_step<named_step> {
   }
   // sum() rounds once more.
   double bound(const vector& x, const vector& y) const {
-    return error_bound(x, y) + 0x1p-24 * std::fabs(reference(x, y));
+    return lab::dot_error_bound(x, y) + 0x1p-24 * std::fabs(lab::dot_in_double(x, y));
   }
   static std::size_t most() { return 100'000; }
   static std::size_t full_size() { return lab::mpi_dot::kDefaultSize; }
@@ -242,7 +240,8 @@ TEST_P(EachStep, GivesAllRanksTheSameBits) {
     for (const double sum : got.sums) {
       EXPECT_EQ(sum, got.sums[0]) << "they differ by " << sum - got.sums[0]
                                   << ": have all ranks added in the same order?";
-      EXPECT_TRUE(matches(lab::compare(sum, reference(x, y), {.absolute = error_bound(x, y)})));
+      EXPECT_TRUE(matches(
+          lab::compare(sum, lab::dot_in_double(x, y), {.absolute = lab::dot_error_bound(x, y)})));
     }
   }
 }

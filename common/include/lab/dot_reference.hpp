@@ -35,8 +35,10 @@ inline double dot_in_double(std::span<const float> a, std::span<const float> b) 
 /// A rounding of a float multiplies a number by something from 1 - u to 1 + u, with u = 2^-24. So
 /// after all its roundings a product arrives off by at most (1 + u)^roundings - 1 of itself (for
 /// few of them that is roundings * u, for a million 3 % more), and the sum by as much of sum |a[i]
-/// * b[i]|. The reference that it is compared with has roundings of its own: in dot_in_double() a
-/// product goes through at most one for each of the n additions, of 2^-53 each.
+/// * b[i]|. (Where terms cancel, the sum is much smaller than that, and no order of the additions
+/// brings back what large terms rounded away.) The reference that it is compared with has roundings
+/// of its own: in dot_in_double() a product goes through at most one for each of the n additions,
+/// of 2^-53 each.
 inline double dot_error_bound(std::span<const float> a, std::span<const float> b,
                               double roundings) {
   const double magnitude = std::transform_reduce(
@@ -45,6 +47,15 @@ inline double dot_error_bound(std::span<const float> a, std::span<const float> b
   const double of_the_result = std::expm1(roundings * std::log1p(0x1p-24));
   const double of_the_reference = static_cast<double>(a.size()) * 0x1p-53;
   return (of_the_result + of_the_reference) * magnitude;
+}
+
+/// The same for a sum that is shared by 1024 threads or more, of however many blocks, devices or
+/// processes (fewer only where each has a single product). A thread then adds at most n / 1024
+/// products, rounded up. 32 more roundings cover the rest: the product's own, the up to four sums
+/// of a thread, the levels of the tree of a block (10 for 1024 threads), the result's. The sums of
+/// blocks are added in double, or are few.
+inline double dot_error_bound(std::span<const float> a, std::span<const float> b) {
+  return dot_error_bound(a, b, std::ceil(static_cast<double>(a.size()) / 1024) + 32);
 }
 
 /// Vectors whose products are all 1 or -1, so that floats add them exactly: one product that is

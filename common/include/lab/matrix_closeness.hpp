@@ -114,4 +114,12 @@ comparison compare_product(std::span<const T> c, std::span<const T> a, std::span
                      " elements differ; " + first};
 }
 
+/// The same for an exercise's shape, with m, n and k.
+template <class C, class A, class B, class Shape>
+comparison compare_product(const C& c, const A& a, const B& b, const Shape& size,
+                           std::size_t row_stride = 1) {
+  using T = typename C::value_type;
+  return compare_product<T>(c, a, b, size.m, size.n, size.k, row_stride);
+}
+
 }  // namespace lab

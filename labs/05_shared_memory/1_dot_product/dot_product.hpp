@@ -28,9 +28,9 @@ struct result {
 
 /// a[0] * b[0] + a[1] * b[1] + … . The dot product of empty vectors is 0.
 ///
-/// Accuracy: at most error_bound(a, b) (reference.hpp) from the exact sum. Any way that spreads
-/// the sum over 1024 threads or more stays within it; one thread that adds everything does not
-/// have to. Where products and sums are whole numbers below 2^24, nothing is rounded and the
+/// Accuracy: at most dot_error_bound(a, b) (lab/dot_reference.hpp) from the exact sum. Any way that
+/// spreads the sum over 1024 threads or more stays within it; one thread that adds everything does
+/// not have to. Where products and sums are whole numbers below 2^24, nothing is rounded and the
 /// result is exact.
 ///
 /// Throws lab::invalid_input when the lengths differ; lab::cuda_error when CUDA reports an error.

@@ -15,7 +15,6 @@
 #include "lab/matrix_closeness.hpp"
 #include "lab/random.hpp"
 #include "matrix_multiply.hpp"
-#include "reference.hpp"
 
 namespace {
 
@@ -35,8 +34,8 @@ bool multiply(lab::program& program, shape size) {
   const auto result = lab::matrix_multiply::multiply(view_a, view_b, size);
   std::printf("C(%zu x %zu) = A(%zu x %zu) B(%zu x %zu), in %s\n", size.m, size.n, size.m, size.k,
               size.k, size.n, std::is_same_v<T, float> ? "float" : "double");
-  if (!program.verdict(lab::matrix_multiply::check(std::span<const T>(result.c), view_a, view_b,
-                                                   size, lab::row_stride(size.m, size.n * size.k))))
+  if (!program.verdict(lab::compare_product(std::span<const T>(result.c), view_a, view_b, size,
+                                            lab::row_stride(size.m, size.n * size.k))))
     return false;
   const double operations =
       2.0 * static_cast<double>(size.m) * static_cast<double>(size.n) * static_cast<double>(size.k);

@@ -27,8 +27,8 @@ struct result {
 /// The product of two matrices of any shape, one thread for each element, in the precision of its
 /// operands. Where m or n is 0, C is empty; where k is 0, all elements of C are 0.
 ///
-/// Accuracy: each element is at most its error_bound (reference.hpp) from the exact one. Whole
-/// numbers whose products and sums stay below 2^24 (double: 2^53) give the exact result.
+/// Accuracy: each element is at most its error_bound (lab/matrix_closeness.hpp) from the exact one.
+/// Whole numbers whose products and sums stay below 2^24 (double: 2^53) give the exact result.
 ///
 /// Throws lab::invalid_input unless a has m * k elements and b k * n, or when m needs more
 /// rows of blocks (of 16 rows each) than the current device's grid can have; lab::cuda_error when

@@ -40,8 +40,8 @@ struct result {
 /// The product of two matrices of any shape. Where m or n is 0, C is empty; where k is 0, all
 /// elements of C are 0.
 ///
-/// Accuracy: each element is at most its error_bound (reference.hpp) from the exact one. Whole
-/// numbers whose products and sums stay below 2^24 give the exact result.
+/// Accuracy: each element is at most its error_bound (lab/matrix_closeness.hpp) from the exact one.
+/// Whole numbers whose products and sums stay below 2^24 give the exact result.
 ///
 /// Throws lab::invalid_input when a does not have m * k elements or b not k * n, or when m is so
 /// large that the step would need more rows of blocks than the current device's grid can have;

@@ -10,11 +10,6 @@
 
 namespace lab::constant_dot {
 
-/// The dot product in double, on the host.
-inline double reference(std::span<const float> a, std::span<const float> b) {
-  return dot_in_double(a, b);
-}
-
 /// How far a float result may be from the reference: each product goes through m roundings of a
 /// float on its way into the result, and each moves it by at most 2^-24 of itself. A thread that
 /// adds at most 16 products (1024 threads for a pass) makes 17 of them, the tree of a block up to

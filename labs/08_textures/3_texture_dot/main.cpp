@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -16,10 +15,10 @@
 
 #include "lab/command_line.hpp"
 #include "lab/device_limits.hpp"
+#include "lab/dot_program.hpp"
 #include "lab/dot_reference.hpp"
 #include "lab/random.hpp"
 #include "lab/report.hpp"
-#include "reference.hpp"
 #include "texture_dot.hpp"
 
 namespace {
@@ -108,12 +107,8 @@ int main(int argc, char** argv) {
     std::printf("step %s, %zu elements of at most %zu\n", program.step_name().c_str(), size,
                 longest(chosen_step));
     const auto result = dot(chosen_step, a, b);
-    const double expected = lab::texture_dot::reference(a, b);
-    const double bound = lab::texture_dot::error_bound(a, b);
-    std::printf("dot product: %.6g\n", static_cast<double>(result.value));
-    std::printf("off by %.3g from the sum in double; %.3g is allowed\n",
-                std::fabs(result.value - expected), bound);
-    if (!program.verdict(lab::compare(result.value, expected, {.absolute = bound}))) return false;
+    if (!lab::is_close(program, result.value, lab::dot_in_double(a, b), lab::dot_error_bound(a, b)))
+      return false;
     program.report_kernel([&] { return dot(chosen_step, a, b).kernel_ms; },
                           {.bytes = 2.0 * static_cast<double>(size) * sizeof(float)});
     return compare_steps(program, std::span(all_a).first(up_to), std::span(all_b).first(up_to),

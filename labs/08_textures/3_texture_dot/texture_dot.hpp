@@ -32,8 +32,8 @@ struct result {
 /// a[0] * b[0] + a[1] * b[1] + … , where all elements are read through textures, by the current
 /// device. The dot product of empty vectors is 0.
 ///
-/// Accuracy: at most error_bound(a, b) (reference.hpp) from the exact sum. All steps add the same
-/// numbers in the same order: their results are equal, bit by bit.
+/// Accuracy: at most dot_error_bound(a, b) (lab/dot_reference.hpp) from the exact sum. All steps
+/// add the same numbers in the same order: their results are equal, bit by bit.
 ///
 /// Throws lab::invalid_input when the lengths differ, and when they are more than longest(version),
 /// with a sentence that has both numbers; lab::cuda_error when CUDA reports an error. Neither

@@ -3,7 +3,6 @@
 
 // 12.1 zero_copy_dot: the program.
 
-#include <cmath>
 #include <cstddef>
 #include <cstdio>
 #include <span>
@@ -11,67 +10,39 @@
 
 #include "lab/command_line.hpp"
 #include "lab/device_limits.hpp"
+#include "lab/dot_program.hpp"
 #include "lab/dot_reference.hpp"
-#include "lab/random.hpp"
-#include "reference.hpp"
 #include "zero_copy_dot.hpp"
-
-namespace {
-
-enum class data { book, random };
-
-}  // namespace
 
 int main(int argc, char** argv) {
   using lab::zero_copy_dot::step;
   lab::program program("12.1_zero_copy_dot",
                        "Dot product of vectors that stay in the host's memory.");
-  std::size_t size = lab::zero_copy_dot::kDefaultSize;
-  program.add_size("--size", size, "number of elements");
+  const lab::dot_options vectors(program, lab::zero_copy_dot::kDefaultSize);
   const auto& chosen_step = program.add_step<step>(
       {{"copies", step::copies, "through device memory"},
        {"zero_copy", step::zero_copy, "the kernel reads mapped host memory"},
        {"staged", step::staged, "through rings of pinned buffers, piece by piece"}},
       step::zero_copy);
-  const auto& chosen_data =
-      program.add_choice<data>("--data",
-                               {{"book", data::book, "a[i] = i, b[i] = 2 * i"},
-                                {"random", data::random, "numbers from 0 to 1, made from --seed"}},
-                               data::book, "what to multiply");
 
   return program.run(argc, argv, [&] {
-    const std::size_t input_bytes = 2 * size * sizeof(float);
+    const std::size_t input_bytes = vectors.bytes();
     const bool copies = chosen_step == step::copies;
     const bool zero_copy = chosen_step == step::zero_copy;
     program.require_memory(zero_copy ? 2 * input_bytes : input_bytes, copies ? input_bytes : 0);
     if (!program.verdict(
-            lab::check_exact_dot(size, program.seed(), [&](const auto& a, const auto& b) {
+            lab::check_exact_dot(vectors.size(), program.seed(), [&](const auto& a, const auto& b) {
               return lab::zero_copy_dot::dot(chosen_step, a, b).value;
             })))
       return false;
 
-    std::vector<float> a, b;
-    if (chosen_data == data::random) {
-      // None is negative: else the sum could be smaller than its bound, and 0 as good a result.
-      a = lab::random_floats(size, program.seed(), 0, 1);
-      b = lab::random_floats(size, program.seed() + 1, 0, 1);
-    } else {
-      a.resize(size);
-      b.resize(size);
-      for (std::size_t i = 0; i < size; ++i) {
-        a[i] = static_cast<float>(i);
-        b[i] = 2 * static_cast<float>(i);
-      }
-    }
+    const auto input = vectors.input(program.seed());
+    const std::span<const float> a = input.a, b = input.b;
 
     const auto result = lab::zero_copy_dot::dot(chosen_step, a, b);
-    std::printf("step %s, %zu elements\n", program.step_name().c_str(), size);
-    std::printf("dot product: %.6g\n", static_cast<double>(result.value));
-    const double expected = lab::zero_copy_dot::reference(a, b);
-    const double bound = lab::zero_copy_dot::error_bound(a, b);
-    std::printf("off by %.3g from the sum in double; %.3g is allowed\n",
-                std::fabs(result.value - expected), bound);
-    if (!program.verdict(lab::compare(result.value, expected, {.absolute = bound}))) return false;
+    std::printf("step %s, %zu elements\n", program.step_name().c_str(), vectors.size());
+    if (!lab::is_close(program, result.value, lab::dot_in_double(a, b), lab::dot_error_bound(a, b)))
+      return false;
 
     // Over the bus go the vectors, so only the copied version's kernel is measured by the
     // device's own memory.
@@ -86,7 +57,7 @@ int main(int argc, char** argv) {
     const lab::timing total = lab::summarize(std::span(totals).subspan(1));  // the first warms up
     std::printf("from the host's vectors to the sum: %.3g ms (median of %zu, %.3g to %.3g)\n",
                 total.median_ms, total.runs, total.min_ms, total.max_ms);
-    if (lab::on_cpu_device() || size == 0) return true;
+    if (lab::on_cpu_device() || vectors.size() == 0) return true;
     const double rate = static_cast<double>(input_bytes) / (total.median_ms / 1000);
     const double best = lab::pinned_copy_bandwidth();
     std::printf("over the bus: %.3g GB/s; cudaMemcpy from pinned memory: %.3g GB/s (%.0f %%)\n",

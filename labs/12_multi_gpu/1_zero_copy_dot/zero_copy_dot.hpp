@@ -30,8 +30,8 @@ struct result {
 
 /// a[0] * b[0] + a[1] * b[1] + … . The dot product of empty vectors is 0.
 ///
-/// Accuracy: at most error_bound(a, b) (reference.hpp) from the exact sum. Where products and sums
-/// are whole numbers below 2^24, nothing is rounded and the result is exact.
+/// Accuracy: at most dot_error_bound(a, b) (lab/dot_reference.hpp) from the exact sum. Where
+/// products and sums are whole numbers below 2^24, nothing is rounded and the result is exact.
 ///
 /// copies takes device memory for both vectors, and for a partial sum for each block. zero_copy
 /// takes none for the vectors: it works when they would not fit there. staged takes at most 200 MiB

@@ -4,7 +4,6 @@
 // 12.2 multi_gpu_dot: the program.
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
@@ -16,15 +15,12 @@
 
 #include "lab/command_line.hpp"
 #include "lab/device_limits.hpp"
+#include "lab/dot_program.hpp"
 #include "lab/dot_reference.hpp"
 #include "lab/errors.hpp"
-#include "lab/random.hpp"
 #include "multi_gpu_dot.hpp"
-#include "reference.hpp"
 
 namespace {
-
-enum class data { book, random };
 
 /// `1,2.5,0` as numbers; without any text as many ones as `devices` says, or as there are devices.
 std::vector<double> read_shares(const std::string& text, int devices) {
@@ -61,10 +57,9 @@ std::size_t largest_part(std::size_t bytes, const std::vector<double>& shares) {
 int main(int argc, char** argv) {
   using lab::multi_gpu_dot::step;
   lab::program program("12.2_multi_gpu_dot", "Dot product by all devices together.");
-  std::size_t size = lab::multi_gpu_dot::kDefaultSize;
+  const lab::dot_options vectors(program, lab::multi_gpu_dot::kDefaultSize);
   int devices = 0;
   std::string share_list;
-  program.add_size("--size", size, "number of elements");
   program.add_number("--devices", devices, "number of devices to use; 0: all of them").at_least(0);
   program.add_text("--shares", share_list,
                    "relative speeds of device 0, 1, …, as in 1,1,0.5; all equal if left out");
@@ -73,52 +68,32 @@ int main(int argc, char** argv) {
        {"one_thread", step::one_thread, "one host thread, a stream for each device"},
        {"staged", step::staged, "several host threads for each device, pinned buffers"}},
       step::one_thread);
-  const auto& chosen_data =
-      program.add_choice<data>("--data",
-                               {{"book", data::book, "a[i] = i, b[i] = 2 * i"},
-                                {"random", data::random, "numbers from 0 to 1, made from --seed"}},
-                               data::book, "what to multiply");
 
   return program.run(argc, argv, [&] {
     const std::vector<double> shares = read_shares(share_list, devices);
-    const std::size_t input_bytes = 2 * size * sizeof(float);
+    const std::size_t input_bytes = vectors.bytes();
     // In step staged, parts may be larger than the device's memory.
     const bool is_staged = chosen_step == step::staged;
     program.require_memory(input_bytes, lab::on_cpu_device() ? input_bytes
                                         : is_staged          ? 0
                                                              : largest_part(input_bytes, shares));
     if (!program.verdict(
-            lab::check_exact_dot(size, program.seed(), [&](const auto& a, const auto& b) {
+            lab::check_exact_dot(vectors.size(), program.seed(), [&](const auto& a, const auto& b) {
               return lab::multi_gpu_dot::dot(chosen_step, a, b, shares).value;
             })))
       return false;
 
-    std::vector<float> a, b;
-    if (chosen_data == data::random) {
-      // None is negative: else the sum could be smaller than its bound, and 0 as good a result.
-      a = lab::random_floats(size, program.seed(), 0, 1);
-      b = lab::random_floats(size, program.seed() + 1, 0, 1);
-    } else {
-      a.resize(size);
-      b.resize(size);
-      for (std::size_t i = 0; i < size; ++i) {
-        a[i] = static_cast<float>(i);
-        b[i] = 2 * static_cast<float>(i);
-      }
-    }
+    const auto input = vectors.input(program.seed());
+    const std::span<const float> a = input.a, b = input.b;
 
     const auto result = lab::multi_gpu_dot::dot(chosen_step, a, b, shares);
-    std::printf("step %s, %zu elements\n", program.step_name().c_str(), size);
-    const auto cuts = lab::multi_gpu_dot::split(size, shares);
+    std::printf("step %s, %zu elements\n", program.step_name().c_str(), vectors.size());
+    const auto cuts = lab::multi_gpu_dot::split(vectors.size(), shares);
     for (std::size_t k = 0; k + 1 < cuts.size(); ++k)
       std::printf("%s: %zu elements\n", lab::describe_device(static_cast<int>(k)).c_str(),
                   cuts[k + 1] - cuts[k]);
-    std::printf("dot product: %.6g\n", static_cast<double>(result.value));
-    const double expected = lab::multi_gpu_dot::reference(a, b);
-    const double bound = lab::multi_gpu_dot::error_bound(a, b);
-    std::printf("off by %.3g from the sum in double; %.3g is allowed\n",
-                std::fabs(result.value - expected), bound);
-    if (!program.verdict(lab::compare(result.value, expected, {.absolute = bound}))) return false;
+    if (!lab::is_close(program, result.value, lab::dot_in_double(a, b), lab::dot_error_bound(a, b)))
+      return false;
 
     // No bytes: the limit of one device's memory is not that of several.
     std::vector<float> totals;
@@ -128,11 +103,11 @@ int main(int argc, char** argv) {
           totals.push_back(run.total_ms);
           return run.kernel_ms;
         },
-        {.items = static_cast<double>(size), .item_name = "elements"});
+        {.items = static_cast<double>(vectors.size()), .item_name = "elements"});
     const lab::timing total = lab::summarize(std::span(totals).subspan(1));  // the first warms up
     std::printf("from the vectors to the sum: %.3g ms (median of %zu, %.3g to %.3g)\n",
                 total.median_ms, total.runs, total.min_ms, total.max_ms);
-    if (lab::on_cpu_device() || size == 0) return true;
+    if (lab::on_cpu_device() || vectors.size() == 0) return true;
     const double rate = static_cast<double>(input_bytes) / (total.median_ms / 1000);
     const double best = lab::pinned_copy_bandwidth();
     std::printf(

@@ -39,8 +39,8 @@ std::vector<std::size_t> split(std::size_t n, std::span<const double> shares);
 /// the devices' relative speeds. Without shares, all devices get equal parts. A device without
 /// elements (a share of 0, no share at all, or fewer elements than devices) is left alone.
 ///
-/// Accuracy: at most error_bound(a, b) (reference.hpp) from the exact sum. Where products and sums
-/// are whole numbers below 2^24, nothing is rounded and the result is exact.
+/// Accuracy: at most dot_error_bound(a, b) (lab/dot_reference.hpp) from the exact sum. Where
+/// products and sums are whole numbers below 2^24, nothing is rounded and the result is exact.
 ///
 /// The calling thread's current device is the same afterwards, also after an exception.
 ///

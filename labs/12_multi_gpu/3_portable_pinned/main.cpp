@@ -6,7 +6,6 @@
 #include <cuda_runtime.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -16,15 +15,12 @@
 
 #include "lab/command_line.hpp"
 #include "lab/device_limits.hpp"
+#include "lab/dot_program.hpp"
 #include "lab/dot_reference.hpp"
-#include "lab/random.hpp"
 #include "lab/table.hpp"
 #include "portable_pinned.hpp"
-#include "reference.hpp"
 
 namespace {
-
-enum class data { book, random };
 
 /// `portable, mapped`.
 std::string names_of(unsigned flags) {
@@ -63,9 +59,8 @@ int main(int argc, char** argv) {
   using lab::portable_pinned::step;
   lab::program program("12.3_portable_pinned",
                        "Dot product by all devices, from one piece of pinned host memory.");
-  std::size_t size = lab::portable_pinned::kDefaultSize;
+  const lab::dot_options vectors(program, lab::portable_pinned::kDefaultSize);
   int devices = 0;
-  program.add_size("--size", size, "number of elements");
   program.add_number("--devices", devices, "number of devices to use; 0: all of them").at_least(0);
   const auto& chosen_step = program.add_step<step>(
       {{"zero_copy", step::zero_copy, "the kernels read the host's memory; one thread per device"},
@@ -76,14 +71,9 @@ int main(int argc, char** argv) {
       {{"all_devices", pinning::all_devices, "with cudaHostAllocPortable"},
        {"one_device", pinning::one_device, "without: by device --device, for itself"}},
       pinning::all_devices, "which devices the memory is pinned for");
-  const auto& chosen_data =
-      program.add_choice<data>("--data",
-                               {{"book", data::book, "a[i] = i, b[i] = 2 * i"},
-                                {"random", data::random, "numbers from 0 to 1, made from --seed"}},
-                               data::book, "what to multiply");
 
   return program.run(argc, argv, [&] {
-    const std::size_t input_bytes = 2 * size * sizeof(float);
+    const std::size_t input_bytes = vectors.bytes();
     const bool copies = chosen_step == step::copies;
     const std::size_t parts = devices > 0 ? static_cast<std::size_t>(devices)
                                           : static_cast<std::size_t>(lab::device_count());
@@ -92,37 +82,22 @@ int main(int argc, char** argv) {
     program.require_memory((copies && lab::on_cpu_device() ? 3 : 2) * input_bytes,
                            copies && !lab::on_cpu_device() ? input_bytes / parts : 0);
     if (!program.verdict(
-            lab::check_exact_dot(size, program.seed(), [&](const auto& a, const auto& b) {
+            lab::check_exact_dot(vectors.size(), program.seed(), [&](const auto& a, const auto& b) {
               return lab::portable_pinned::dot(chosen_step, chosen_pinning, a, b, devices).value;
             })))
       return false;
 
-    std::vector<float> a, b;
-    if (chosen_data == data::random) {
-      // None is negative: else the sum could be smaller than its bound, and 0 as good a result.
-      a = lab::random_floats(size, program.seed(), 0, 1);
-      b = lab::random_floats(size, program.seed() + 1, 0, 1);
-    } else {
-      a.resize(size);
-      b.resize(size);
-      for (std::size_t i = 0; i < size; ++i) {
-        a[i] = static_cast<float>(i);
-        b[i] = 2 * static_cast<float>(i);
-      }
-    }
+    const auto input = vectors.input(program.seed());
+    const std::span<const float> a = input.a, b = input.b;
 
     const auto run = [&] {
       return lab::portable_pinned::dot(chosen_step, chosen_pinning, a, b, devices);
     };
     const auto result = run();
-    std::printf("step %s, %zu elements\n", program.step_name().c_str(), size);
+    std::printf("step %s, %zu elements\n", program.step_name().c_str(), vectors.size());
     std::printf("%s", table_of(result.devices).c_str());
-    std::printf("dot product: %.6g\n", static_cast<double>(result.value));
-    const double expected = lab::portable_pinned::reference(a, b);
-    const double bound = lab::portable_pinned::error_bound(a, b);
-    std::printf("off by %.3g from the sum in double; %.3g is allowed\n",
-                std::fabs(result.value - expected), bound);
-    if (!program.verdict(lab::compare(result.value, expected, {.absolute = bound}))) return false;
+    if (!lab::is_close(program, result.value, lab::dot_in_double(a, b), lab::dot_error_bound(a, b)))
+      return false;
 
     // The slowest device's. No rate of bytes: the limit of one memory is not that of several.
     std::vector<float> totals;
@@ -134,11 +109,11 @@ int main(int argc, char** argv) {
       return slowest;
     };
     program.report_kernel(slowest_kernel,
-                          {.items = static_cast<double>(size), .item_name = "elements"});
+                          {.items = static_cast<double>(vectors.size()), .item_name = "elements"});
     const lab::timing total = lab::summarize(std::span(totals).subspan(1));  // the first warms up
     std::printf("from pinned memory to the sum: %.3g ms (median of %zu, %.3g to %.3g)\n",
                 total.median_ms, total.runs, total.min_ms, total.max_ms);
-    if (lab::on_cpu_device() || size == 0) return true;
+    if (lab::on_cpu_device() || vectors.size() == 0) return true;
     std::printf("from the host's memory: %.3g GB/s; a copy to device %d alone: %.3g GB/s\n",
                 static_cast<double>(input_bytes) / (total.median_ms / 1000) / 1e9, program.device(),
                 lab::pinned_copy_bandwidth() / 1e9);

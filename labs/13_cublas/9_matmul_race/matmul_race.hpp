@@ -44,8 +44,9 @@ struct result {
 
 /// Multiplies a and b `laps` times. Every lap begins anew: nothing of an earlier one is used.
 ///
-/// Accuracy: at most the bound of check() (reference.hpp) from the exact product. Where products
-/// and sums are whole numbers below 2^24, nothing is rounded and all racers agree exactly.
+/// Accuracy: at most the bound of compare_product() (lab/matrix_closeness.hpp) from the exact
+/// product. Where products and sums are whole numbers below 2^24, nothing is rounded and all racers
+/// agree exactly.
 ///
 /// With m, n or k = 0 there is nothing to race about: C is all zeros, and there are no times.
 ///

@@ -4,7 +4,6 @@
 // 15.2 dot_with_lock: the program.
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -16,8 +15,8 @@
 #include "dot_with_lock.hpp"
 #include "lab/command_line.hpp"
 #include "lab/device_limits.hpp"
+#include "lab/dot_program.hpp"
 #include "lab/dot_reference.hpp"
-#include "lab/random.hpp"
 #include "lab/table.hpp"
 #include "reference.hpp"
 
@@ -25,8 +24,6 @@ namespace {
 
 namespace exercise = lab::dot_with_lock;
 using exercise::step;
-
-enum class data { book, random };
 
 /// The values that came out, lowest to highest, and whether it was always the same one.
 std::string spread_of(const std::vector<float>& values) {
@@ -72,10 +69,9 @@ std::string compare_steps(std::span<const float> a, std::span<const float> b, do
 
 int main(int argc, char** argv) {
   lab::program program("15.2_dot_with_lock", "Dot product whose last additions are the device's.");
-  std::size_t size = lab::dot_with_lock::kDefaultSize;
+  const lab::dot_options vectors(program, lab::dot_with_lock::kDefaultSize);
   int blocks = 1024;
   bool sweep = false;
-  program.add_size("--size", size, "number of elements");
   program
       .add_number("--blocks", blocks,
                   "blocks of the grid, so changes of the total; the book has 32")
@@ -86,43 +82,28 @@ int main(int argc, char** argv) {
        {"atomic_add", step::atomic_add, "one atomicAdd per block"},
        {"in_order", step::in_order, "part after part, the same result every time"}},
       step::in_order);
-  const auto& chosen_data =
-      program.add_choice<data>("--data",
-                               {{"book", data::book, "a[i] = i, b[i] = 2 * i"},
-                                {"random", data::random, "numbers from -1 to 1, made from --seed"}},
-                               data::book, "what to multiply");
   program.add_flag("--sweep", sweep, "then all steps, with more and more blocks (a table)");
   program.add_table_options();
 
   return program.run(argc, argv, [&] {
-    program.require_memory(2 * size * sizeof(float), 2 * size * sizeof(float));
+    program.require_memory(vectors.bytes(), vectors.bytes());
     const auto grid = static_cast<unsigned>(blocks);
-    std::printf("step %s, %zu elements, %u blocks\n", program.step_name().c_str(), size, grid);
+    std::printf("step %s, %zu elements, %u blocks\n", program.step_name().c_str(), vectors.size(),
+                grid);
 
     if (!program.verdict(
-            lab::check_exact_dot(size, program.seed(), [&](const auto& a, const auto& b) {
+            lab::check_exact_dot(vectors.size(), program.seed(), [&](const auto& a, const auto& b) {
               return exercise::dot(chosen_step, a, b, grid).value;
             })))
       return false;
 
-    std::vector<float> a(size), b(size);
-    if (chosen_data == data::random) {
-      a = lab::random_floats(size, program.seed(), -1, 1);
-      b = lab::random_floats(size, program.seed() + 1, -1, 1);
-    } else {
-      for (std::size_t i = 0; i < size; ++i) {
-        a[i] = static_cast<float>(i);
-        b[i] = 2 * static_cast<float>(i);
-      }
-    }
+    const auto input = vectors.input(program.seed());
+    const std::span<const float> a = input.a, b = input.b;
 
     const auto result = exercise::dot(chosen_step, a, b, grid);
-    std::printf("dot product: %.6g\n", static_cast<double>(result.value));
-    const double expected = exercise::reference(a, b);
-    const double bound = exercise::error_bound(a, b, grid);
-    std::printf("off by %.3g from the sum in double; %.3g is allowed\n",
-                std::fabs(result.value - expected), bound);
-    if (!program.verdict(lab::compare(result.value, expected, {.absolute = bound}))) return false;
+    const double expected = lab::dot_in_double(a, b);
+    if (!lab::is_close(program, result.value, expected, exercise::error_bound(a, b, grid)))
+      return false;
 
     std::vector<float> values;
     const auto time = program.report_kernel(
@@ -131,14 +112,15 @@ int main(int argc, char** argv) {
           values.push_back(again.value);
           return again.kernel_ms;
         },
-        {.bytes = 2.0 * static_cast<double>(size) * sizeof(float)});
+        {.bytes = static_cast<double>(vectors.bytes())});
     std::printf("%s\n", spread_of(values).c_str());
     if (chosen_step == step::in_order &&
         !program.verdict(
             std::ranges::count(values, result.value) == static_cast<std::ptrdiff_t>(values.size()),
             "a fixed order gives the same bits every time"))
       return false;
-    if (size > 0) program.report_library("cublasSdot", lab::library_dot_milliseconds(a, b), time);
+    if (vectors.size() > 0)
+      program.report_library("cublasSdot", lab::library_dot_milliseconds(a, b), time);
 
     if (!sweep) return true;
     lab::table rows(

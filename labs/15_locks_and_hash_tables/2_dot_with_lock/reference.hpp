@@ -14,11 +14,6 @@
 
 namespace lab::dot_with_lock {
 
-/// The dot product in double, on the host.
-inline double reference(std::span<const float> a, std::span<const float> b) {
-  return dot_in_double(a, b);
-}
-
 /// How far a float result of so many blocks may be from the reference.
 ///
 /// A thread adds at most n / (blocks * kThreads) products, rounded up; a tree of 256 threads has 8

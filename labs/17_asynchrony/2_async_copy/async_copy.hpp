@@ -40,8 +40,8 @@ inline constexpr int kFewestStages = 2, kMostStages = 4;
 /// elements of C are 0. `stages` is how many tiles of each matrix step stages has room for; the
 /// other steps ignore it.
 ///
-/// Accuracy: each element is at most its error_bound (reference.hpp) from the exact one. Whole
-/// numbers whose products and sums stay below 2^24 give the exact result.
+/// Accuracy: each element is at most its error_bound (lab/matrix_closeness.hpp) from the exact one.
+/// Whole numbers whose products and sums stay below 2^24 give the exact result.
 ///
 /// Throws lab::invalid_input when a does not have m * k elements or b not k * n, when stages is not
 /// 2 to 4, or when m is so large that the grid would need more rows of blocks than it can have on

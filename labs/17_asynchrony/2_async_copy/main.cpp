@@ -12,7 +12,6 @@
 #include "lab/matmul_baseline.hpp"
 #include "lab/matrix_closeness.hpp"
 #include "lab/random.hpp"
-#include "reference.hpp"
 
 int main(int argc, char** argv) {
   using lab::async_copy::step;
@@ -49,8 +48,8 @@ int main(int argc, char** argv) {
     std::printf("step %s, C(%zu x %zu) = A(%zu x %zu) B(%zu x %zu)\n", program.step_name().c_str(),
                 shape.m, shape.n, shape.m, shape.k, shape.k, shape.n);
     if (chosen_step == step::stages) std::printf("%d stages\n", stages);
-    if (!program.verdict(lab::async_copy::check(run().c, a, b, shape,
-                                                lab::row_stride(shape.m, shape.n * shape.k))))
+    if (!program.verdict(lab::compare_product(run().c, a, b, shape,
+                                              lab::row_stride(shape.m, shape.n * shape.k))))
       return false;
     const double operations = 2.0 * static_cast<double>(shape.m) * static_cast<double>(shape.n) *
                               static_cast<double>(shape.k);

@@ -47,8 +47,8 @@ std::vector<std::size_t> cut(std::size_t n, int ranks);
 /// (devices of the node). All ranks run on this machine. With ranks_per_node > 0 they behave as if
 /// each node had so many: 0 to ranks_per_node - 1 on the first one, and so on.
 ///
-/// Accuracy: at most error_bound(x, y) (reference.hpp) from the exact sum. Where products and sums
-/// are whole numbers below 2^24, the result is exact.
+/// Accuracy: at most dot_error_bound(x, y) (lab/dot_reference.hpp) from the exact sum. Where
+/// products and sums are whole numbers below 2^24, the result is exact.
 ///
 /// Throws lab::invalid_input when the lengths differ, when cut() does, when ranks_per_node is
 /// negative, or when there are more elements than an int can count; lab::cuda_error when CUDA
