@@ -55,8 +55,8 @@ struct result {
 /// pinned memory holds both vectors and all partial sums, and all of it is mapped and pinned as
 /// `mode` says.
 ///
-/// Accuracy: at most dot_error_bound(a, b) (lab/dot_reference.hpp) from the exact sum. Where products and sums
-/// are whole numbers below 2^24, nothing is rounded and the result is exact.
+/// Accuracy: at most dot_error_bound(a, b) (lab/dot_reference.hpp) from the exact sum. Where
+/// products and sums are whole numbers below 2^24, nothing is rounded and the result is exact.
 ///
 /// The calling thread's current device is the same afterwards, also after an exception.
 ///
