@@ -33,7 +33,8 @@ const char* sentence(int signal) {
              "by.";
     case SIGABRT:
       return "the program was aborted${line:+ at $line}.\n  Try: what it printed last says why. "
-             "Free only what malloc or new has returned, and only once.";
+             "Free only what malloc or new has returned, and only once; device memory is freed by "
+             "cudaFree().";
     case SIGXCPU:
     case SIGQUIT:
       return "the program was stopped${line:+ at $line}.\n  Try: look for a loop whose condition "
