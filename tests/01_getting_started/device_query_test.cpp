@@ -4,9 +4,6 @@
 #include "device_query.hpp"
 
 #include <cuda_runtime.h>
-#ifdef __CPU_DEVICE__
-#include <cpu_device.h>
-#endif
 
 #include <cstddef>
 #include <limits>
@@ -18,6 +15,7 @@
 #include "lab/device_limits.hpp"
 #include "lab/errors.hpp"
 #include "lab_testing.hpp"
+#include "pretended_devices.hpp"
 #include "reference.hpp"
 #include "required_work.hpp"
 
@@ -110,20 +108,6 @@ TEST(Query, SeesTheWatchdogOfTheCpuDevice) {
 }
 
 #ifdef __CPU_DEVICE__
-/// Has every device say this of itself.
-class said {
- public:
-  explicit said(const cudaDeviceProp& properties) : properties_(properties) {
-    cpu_device::set_said_of_devices(&properties_);
-  }
-  said(const said&) = delete;
-  said& operator=(const said&) = delete;
-  ~said() { cpu_device::set_said_of_devices(nullptr); }
-
- private:
-  cudaDeviceProp properties_;
-};
-
 TEST(Query, TakesEachFieldFromItsOwnPlace) {
   // A device of which no two numbers are the same, and none is 0: on most, two registers or two
   // zeros can be taken for each other unnoticed.
@@ -161,7 +145,7 @@ TEST(Query, TakesEachFieldFromItsOwnPlace) {
   for (int* yes : {&made_up.integrated, &made_up.concurrentKernels, &made_up.canMapHostMemory}) {
     made_up.integrated = made_up.concurrentKernels = made_up.canMapHostMemory = 0;
     *yes = 1;
-    const said meanwhile(made_up);
+    const lab::testing::pretended_devices meanwhile([&](cudaDeviceProp& said) { said = made_up; });
     EXPECT_TRUE(matches(check(query(0), reference(0))));
   }
 }

@@ -1,0 +1,42 @@
+// SPDX-FileCopyrightText: The CUDA Labs authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Devices that are not what they are: a limit that no small case reaches becomes one that it does.
+//
+//   #ifdef __CPU_DEVICE__
+//   TEST_P(EachStep, CoversAsManyRowsAsAGridHasBlocks) {
+//     const pretended_devices low([](cudaDeviceProp& p) { p.maxGridSize[1] = 3; });
+//     …
+//
+// Only the CPU device can be told what to say. (It goes on accepting what it really allows.)
+#pragma once
+
+#ifdef __CPU_DEVICE__
+
+#include <cpu_device.h>
+#include <cuda_runtime.h>
+
+#include "lab/cuda_check.hpp"
+
+namespace lab::testing {
+
+/// While it lives, every device says of itself what `change` makes of the properties of device 0.
+class pretended_devices {
+ public:
+  template <class Change>
+  explicit pretended_devices(const Change& change) {
+    CUDA_CHECK(cudaGetDeviceProperties(&properties_, 0));
+    change(properties_);
+    cpu_device::set_said_of_devices(&properties_);
+  }
+  pretended_devices(const pretended_devices&) = delete;
+  pretended_devices& operator=(const pretended_devices&) = delete;
+  ~pretended_devices() { cpu_device::set_said_of_devices(nullptr); }
+
+ private:
+  cudaDeviceProp properties_{};
+};
+
+}  // namespace lab::testing
+
+#endif
