@@ -17,12 +17,14 @@
 namespace lab::testing::detail {
 
 struct recording::recorder {
-  explicit recorder(bool pretends_times) {
+  explicit recorder(const std::vector<double>& kernel_ms) {
     grading::go_on();
-    (void)wire::call<bool, bool>(grading::function("begin_recording"), pretends_times);
+    (void)wire::call<bool, const std::vector<double>&>(grading::function("begin_recording"),
+                                                       kernel_ms);
   }
 };
-recording::recording(bool pretends_times) : recorder_(std::make_unique<recorder>(pretends_times)) {}
+recording::recording(std::vector<double> kernel_ms)
+    : recorder_(std::make_unique<recorder>(kernel_ms)) {}
 recording::~recording() = default;  // the worker ends it when the next one begins
 recorded_work recording::finish() {
   return wire::call<recorded_work>(grading::function("finish_recording"));

@@ -31,9 +31,10 @@ std::optional<lab::testing::detail::pretended_cuda_support>& pretending() {
 }
 
 const offer kOffers[] = {
-    {"begin_recording", wire::handler_of<bool, bool>([](bool pretends_times) {
+    {"begin_recording",
+     wire::handler_of<bool, const std::vector<double>&>([](const std::vector<double>& kernel_ms) {
        running().reset();
-       running().emplace(pretends_times);
+       running().emplace(kernel_ms);
        return true;
      })},
     {"finish_recording", wire::handler_of<lab::testing::recorded_work>([] {

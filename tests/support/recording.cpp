@@ -237,7 +237,8 @@ static bool is_routine(std::string_view name) {
 }
 
 struct recording::recorder final : cpu_device::observer {
-  explicit recorder(bool pretends_times) : pretends(pretends_times) {
+  explicit recorder(std::vector<double> kernels_take)
+      : pretends(!kernels_take.empty()), kernel_ms(std::move(kernels_take)) {
     using cpu_device::event_kind;
     if (pretends) cpu_device::set_event_clock([] { return now.load(); });
     cpu_device::reset_counters();
@@ -260,7 +261,7 @@ struct recording::recorder final : cpu_device::observer {
   void has_taken(double ms) { now += static_cast<std::int64_t>(1e6 * ms); }
   void kernel_has_run() {
     if (!pretends) return;
-    has_taken(kKernelMs);
+    has_taken(kernel_ms[std::min<std::uint64_t>(done.pretended_kernels, kernel_ms.size() - 1)]);
     if (done.pretended_kernels++ >= kSlowKernels) return;
     const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(1);
     while (std::chrono::steady_clock::now() < end) std::this_thread::yield();
@@ -339,6 +340,12 @@ struct recording::recorder final : cpu_device::observer {
     if (e.shared) {
       ++k.shared;
       ++its_own.shared;
+      if (e.writes)
+        its_own.loading = false;
+      else if (its_own.loading)
+        ++k.reads_while_loading;
+      if (!e.writes && !e.atomic && !e.in_parts)
+        k.bytes_a_shared_load = std::max<std::uint64_t>(k.bytes_a_shared_load, e.bytes);
       if (exchanged(e)) ++k.exchanges;
       if (const auto copies = under_way.find(std::uint64_t{e.block} << 32 | e.thread);
           !e.writes && copies != under_way.end())  // (what is copied is written)
@@ -353,6 +360,7 @@ struct recording::recorder final : cpu_device::observer {
       if (e.atomic) its_own.last_atomic = e.address;
       if (!e.atomic) {
         ++its_own.plain;
+        if (!e.writes) its_own.loading = true;
         if (!e.writes)
           k.loads_ahead = std::max(k.loads_ahead, ++its_own.ahead);
         else if (its_own.ahead > 0)
@@ -501,6 +509,7 @@ struct recording::recorder final : cpu_device::observer {
   static inline thread_local bool asks = false;     // this thread, for itself
   static inline std::atomic<std::int64_t> now = 0;  // as events are told
   const bool pretends;
+  const std::vector<double> kernel_ms;
   int routines = 0;  // of libraries, that run
   std::mutex mutex;
   recorded_work done;
@@ -512,6 +521,7 @@ struct recording::recorder final : cpu_device::observer {
     std::uint64_t ahead = 0;                // of `plain`: loads less stores
     std::uintptr_t last_atomic = 0;
     std::uint64_t shared = 0;
+    bool loading = false;  // since its last store to shared memory
   };
   std::unordered_map<std::uint64_t, of_thread> by_thread;  // block << 32 | thread
   struct counted {
@@ -831,7 +841,7 @@ pretended_cuda_support::pretended_cuda_support(bool, bool) {}
 pretended_cuda_support::~pretended_cuda_support() = default;
 
 struct recording::recorder {
-  explicit recorder(bool) {}
+  explicit recorder(const std::vector<double>&) {}
 };
 recorded_work recording::finish() { return {}; }
 struct nothing_comes_back::eraser {};
@@ -842,7 +852,8 @@ others_come_between::others_come_between(std::uint32_t, std::vector<std::uint32_
 
 #endif
 
-recording::recording(bool pretends_times) : recorder_(std::make_unique<recorder>(pretends_times)) {}
+recording::recording(std::vector<double> kernel_ms)
+    : recorder_(std::make_unique<recorder>(std::move(kernel_ms))) {}
 recording::~recording() = default;
 nothing_comes_back::nothing_comes_back() : eraser_(std::make_unique<eraser>()) {}
 nothing_comes_back::~nothing_comes_back() = default;

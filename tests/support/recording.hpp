@@ -41,6 +41,7 @@ struct recorded_work {
     std::uint64_t shared_atomics = 0;         ///< of `shared`
     std::uint64_t fences = 0;                 ///< of all threads
     std::uint64_t bytes_a_load = 0;           ///< of the widest from global memory
+    std::uint64_t bytes_a_shared_load = 0;    ///< likewise
     std::uint64_t atomic_places = 0;          ///< different addresses in global memory of atomics
     std::uint64_t accesses = 0, busiest = 0;  ///< to global memory: of all threads, of the busiest
     std::uint64_t plain = 0, busiest_of_blocks = 0;  ///< no atomics: of all, of the busiest of each
@@ -49,6 +50,9 @@ struct recorded_work {
     std::uint64_t shared_of_busiest = 0;             ///< of `shared`: of the busiest of each block
     std::uint64_t exchanges = 0;    ///< of `shared`: of what another thread has written
     std::uint64_t loads_ahead = 0;  ///< a thread's, at most: loads of global memory less its stores
+    /// Of `shared`: reads of a thread that has loaded something from global memory and has stored
+    /// nothing in shared memory since.
+    std::uint64_t reads_while_loading = 0;
     std::uint64_t copies_under_way = 0;  ///< a thread's, at most, while it reads shared memory
     std::uint64_t shared_meanwhile = 0;  ///< reads while a bulk copy may be under way
     std::uint64_t copies_meanwhile = 0;  ///< bulk copies that may be, while there are such reads
@@ -109,15 +113,17 @@ struct recorded_work {
 };
 
 namespace detail {
-/// Records while it lives. If it pretends times, then by CUDA's events each kernel and each routine
-/// of a library takes a second, each copy between host and device a million, and everything else no
-/// time. And the first kernels really take a millisecond, so that a host's clock shows something.
+/// Records while it lives. If it pretends times, then by CUDA's events the kernels and the routines
+/// of a library take as many milliseconds as it was told (number n kernel_ms[n], those after the
+/// last one as long as that one), each copy between host and device a million seconds, and
+/// everything else no time. And the first kernels really take a millisecond, so that a host's clock
+/// shows something.
 class recording {
  public:
   static constexpr double kKernelMs = 1e3, kCopyMs = 1e9;
   static constexpr std::uint64_t kSlowKernels = 20;
 
-  explicit recording(bool pretends_times = false);
+  explicit recording(std::vector<double> kernel_ms = {});  ///< empty: it pretends nothing
   recording(const recording&) = delete;
   recording& operator=(const recording&) = delete;
   ~recording();

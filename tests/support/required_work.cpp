@@ -155,6 +155,10 @@ std::string complaint_of_kernels(const work& done, const required& what) {
       widest < what.bytes_a_load)
     return "no load from global memory has more than " + number_of(widest, "byte") +
            ", but the exercise requires loads of " + std::to_string(what.bytes_a_load);
+  if (const auto widest = most([](const auto& k) { return k.bytes_a_shared_load; });
+      widest < what.bytes_a_shared_load)
+    return "no load from shared memory has more than " + number_of(widest, "byte") +
+           ", but the exercise requires loads of " + std::to_string(what.bytes_a_shared_load);
   if (what.shared_memory && sum([](const auto& k) { return k.shared; }) < what.threads)
     return "shared memory was not used";
   // (What bulk copies bring, no thread has written.)
@@ -167,6 +171,15 @@ std::string complaint_of_kernels(const work& done, const required& what) {
     return "threads read from shared memory what another thread has written " +
            number_of(exchanges, "time") + ", but the exercise requires at least " +
            std::to_string(what.exchanges);
+  if (const auto reads = sum([](const auto& k) {
+        return k.reads_while_loading + (k.copies_under_way != 0 ? k.shared : 0);
+      });
+      reads < what.reads_while_loading)
+    return "shared memory is read " + number_of(reads, "time") +
+           " by a thread that has loads from global memory in flight, but the exercise requires at "
+           "least " +
+           std::to_string(what.reads_while_loading) +
+           ": load the next tile before you use this one, and store it in shared memory after that";
   if (const auto copies = most([](const auto& k) { return k.copies_under_way; });
       copies < what.copies_under_way)
     return "while a thread reads shared memory, at most " + std::to_string(copies) +

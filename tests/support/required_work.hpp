@@ -82,10 +82,13 @@ struct required {
   // Watched:
   std::size_t reads = 0;  ///< bytes of global memory that kernels read; a texture is none
   std::size_t writes = 0;
-  std::size_t reads_at_most = 0;  ///< 0: as many as it takes
-  std::size_t bytes_a_load = 0;   ///< some load of global memory has so many: a float4 has 16
+  std::size_t reads_at_most = 0;        ///< 0: as many as it takes
+  std::size_t bytes_a_load = 0;         ///< some load of global memory has so many: a float4 has 16
+  std::size_t bytes_a_shared_load = 0;  ///< likewise of shared memory
   bool shared_memory = false;
-  std::uint64_t exchanges = 0;         ///< reads of shared memory where another thread has written
+  std::uint64_t exchanges = 0;  ///< reads of shared memory where another thread has written
+  std::uint64_t reads_while_loading = 0;  ///< of shared memory, of a thread that has loaded what it
+                                          ///< stores there later; or it copies asynchronously
   std::uint64_t copies_under_way = 0;  ///< asynchronous ones of a thread that reads shared memory
   std::uint64_t shared_meanwhile =
       0;                         ///< reads of it while a bulk copy of the block may be under way
@@ -142,10 +145,11 @@ work work_of(const Call& call) {
 }
 
 /// The same for a call without values that could be right or wrong: it queries the runtime, or
-/// measures.
+/// measures. With `kernel_ms`, its events measure what the test says: kernel number n takes
+/// kernel_ms[n], those after the last one as long as that one, and nothing but kernels takes time.
 template <class Call>
-work work_without_values(const Call& call) {
-  detail::recording seen;
+work work_without_values(const Call& call, const std::vector<double>& kernel_ms = {}) {
+  detail::recording seen(kernel_ms);
   try {
     call();
     return {seen.finish()};
@@ -229,9 +233,8 @@ namespace detail {
 template <class Call>
 ::testing::AssertionResult is_time_of(timed what, const Call& call) {
 #ifdef __CPU_DEVICE__
-  constexpr bool kPretendsTimes = true;
   let_the_newest_stream_go_first();  // a launch returns before the kernel has run, as on a GPU
-  detail::recording seen(kPretendsTimes);
+  detail::recording seen({detail::recording::kKernelMs});
   const host_timer since;
   const float milliseconds = call();
   return detail::is_measured(milliseconds, since.milliseconds(), seen.finish(), what);
