@@ -23,6 +23,7 @@
 #include "lab/launch_limits.hpp"
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
+#include "pretended_devices.hpp"
 #include "reference.hpp"
 #include "required_work.hpp"
 #include "steps.hpp"
@@ -36,6 +37,7 @@ using lab::testing::expect_failures_reported;
 using lab::testing::is_time_of;
 using lab::testing::matches;
 using lab::testing::timed;
+using lab::testing::work;
 using lab::testing::work_of;
 using lab::transpose::reference;
 using lab::transpose::step;
@@ -80,19 +82,26 @@ void PrintTo(const matrix_size& size, std::ostream* out) {
 REQUIRED_WORK(TilesThatMakeLoadsAndStoresCoalesced) {
   const auto matrix = lab::random_floats(128 * 192, 1, -100, 1);
   for (const auto& [version, name, rows] : kSteps) {
-    EXPECT_TRUE(as_required(work_of([version = version] {
-                              return is_right(version, {128, 192}, 1);
-                            }),
-                            {.threads = 1024,
-                             .blocks = 2,
-                             .sent = bytes_of(matrix),
-                             .fetched = bytes_of(matrix),
-                             .reads = bytes_of(matrix),
-                             .writes = bytes_of(matrix),
-                             .shared_memory = version != step::naive,
-                             .sectors = version == step::naive ? 0 : 1.1,
-                             .wavefronts = version >= step::padded_tile ? 1.1 : 0}))
+    const work done = work_of([version = version] { return is_right(version, {128, 192}, 1); });
+    EXPECT_TRUE(as_required(done, {.threads = 1024,
+                                   .blocks = 2,
+                                   .sent = bytes_of(matrix),
+                                   .fetched = bytes_of(matrix),
+                                   .reads = bytes_of(matrix),
+                                   .writes = bytes_of(matrix),
+                                   .shared_memory = version != step::naive,
+                                   .sectors = version == step::naive ? 0 : 1.1,
+                                   .wavefronts = version >= step::padded_tile ? 1.1 : 0}))
         << name;
+    if (version == step::coarse_tile && done.watched) {
+      // One by one, or four at a time.
+      std::uint64_t ahead = 0;
+      for (const work::kernel& k : done.kernels)
+        ahead = std::max(ahead, k.loads_ahead * k.bytes_a_load / sizeof(float));
+      EXPECT_GE(ahead, 16U) << name
+                            << ": no thread loads so many elements before it stores the first one "
+                               "in the result";
+    }
     // Tiles at the border may not be moved without shared memory either.
     EXPECT_TRUE(at_other_sizes(
         [version = version](std::size_t n) {
@@ -211,6 +220,13 @@ TEST_P(EachStep, RefusesAMatrixOfAnotherSize) {
 
 /// Rows of blocks in a grid.
 std::size_t grid_limit() { return lab::device_limit(cudaDevAttrMaxGridDimY); }
+
+#ifdef __CPU_DEVICE__
+TEST_P(EachStep, TransposesAsManyRowsAsTheTilesOfAGridCover) {
+  const lab::testing::pretended_devices low([](cudaDeviceProp& p) { p.maxGridSize[1] = 3; });
+  EXPECT_TRUE(is_right(version(), {3 * GetParam().rows_of_block, 5}, 1));
+}
+#endif
 
 TEST(Naive, TransposesAsManyRowsAsAGridHasBlocks) {
   // With the barriers of the other steps, this many threads would take too long on the CPU device.
