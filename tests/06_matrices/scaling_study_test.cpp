@@ -14,6 +14,7 @@
 #include <iterator>
 #include <limits>
 #include <ostream>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -44,14 +45,23 @@ using lab::scaling_study::shape;
 using lab::scaling_study::study;
 using lab::scaling_study::wrong_product;
 using lab::testing::at_other_sizes;
+using lab::testing::bytes_of;
 using lab::testing::expect_failures_reported;
 using lab::testing::matches;
 using lab::testing::work_of;
+using lab::testing::work_without_values;
 
 constexpr plan kQuick{.samples = 3, .sample_ms = 0};  // no batches: one launch per sample
 const std::vector<unsigned> kAll(std::begin(kBlocks), std::end(kBlocks));
 
 // --- who does the work ---------------------------------------------------------------------------
+
+/// Calls of which the name begins with one of these.
+template <class... Names>
+std::size_t calls_of(const lab::testing::work& done, Names... names) {
+  return static_cast<std::size_t>(std::ranges::count_if(
+      done.sequence, [=](const std::string& call) { return (call.starts_with(names) || ...); }));
+}
 
 REQUIRED_WORK(LaunchesOfEveryBlockSize) {
   const std::vector<problem> problems = {make_problem({64, 48, 32}, 1)};
@@ -67,6 +77,16 @@ REQUIRED_WORK(LaunchesOfEveryBlockSize) {
                               [&](const auto& k) { return k.threads_per_block == block * block; }),
         1 + kQuick.samples)
         << block << " x " << block << " threads";
+  if (done.values && *done.values) {
+    // Each block size writes where no other one has left its result: into memory that is new, or
+    // filled anew (by a kernel that is no launch of the study, perhaps).
+    const std::size_t of_study = kAll.size() * (1 + kQuick.samples);
+    const auto allocated = std::ranges::count(done.device_memory, bytes_of(problems[0].c));
+    EXPECT_GE(static_cast<std::size_t>(allocated) + calls_of(done, "cudaMemset") +
+                  (done.kernels.size() - std::min(done.kernels.size(), of_study)),
+              kAll.size())
+        << "a product is verified where the right one of another block size may still be";
+  }
   EXPECT_TRUE(at_other_sizes(
       [](std::size_t n) {
         const std::vector<problem> small = {make_problem({n, n + 1, n}, 1)};
@@ -158,6 +178,44 @@ TEST(Study, MeasuresSamplesOfOneLaunchWhereAnyTimeWillDo) {
     EXPECT_EQ(each.launches, 1U);
 }
 
+REQUIRED_WORK(SamplesOfLaunchesAndOfNothingElse) {
+  // By events the launch that is verified takes 7 ms, the first sample 1.5, and each launch after
+  // it 0.4: the second sample is too short, and two launches are, too.
+  const std::vector<problem> problems = {make_problem({9, 10, 11}, 25)};
+  const plan options{.samples = 3, .sample_ms = 1};
+  std::vector<row> rows;
+  const lab::testing::work done =
+      work_without_values([&] { rows = study(problems, std::vector{8U}, options); }, {7, 1.5, 0.4});
+  EXPECT_TRUE(as_required(done, {.threads = 90}));
+  if (calls_of(done, "cudaEventElapsed") == 0) return;  // by the host's clock, perhaps
+  ASSERT_EQ(rows.size(), 1U);
+  EXPECT_EQ(rows[0].launches, 4U) << "the number of launches is doubled, twice";
+  ASSERT_EQ(rows[0].sample_ms.size(), options.samples);
+  for (const float ms : rows[0].sample_ms)
+    EXPECT_NEAR(ms, 1.6F, 1e-4F) << "a sample of as many launches as the others, and nothing else";
+
+  // What is between the two events of a sample.
+  struct sample {
+    std::size_t launches = 0;
+    std::string others;
+  };
+  std::vector<sample> samples;
+  std::size_t events = 0;
+  for (const std::string& call : done.sequence) {
+    if (call.starts_with("cudaEventRecord") && ++events % 2 == 1) samples.emplace_back();
+    if (events % 2 == 0) continue;
+    if (call.starts_with("cudaLaunchKernel")) ++samples.back().launches;
+    for (const char* memory : {"cudaMalloc", "cudaFree", "cudaMemset", "cudaMemcpy"})
+      if (call.starts_with(memory)) samples.back().others += call + " ";
+  }
+  if (events != 2 * calls_of(done, "cudaEventElapsed")) return;  // one may end two samples
+  ASSERT_GE(samples.size(), options.samples);
+  for (const sample& each : std::span(samples).last(options.samples)) {
+    EXPECT_EQ(each.launches, rows[0].launches) << "launches of a sample that are timed together";
+    EXPECT_EQ(each.others, "") << "is in the time of a sample";
+  }
+}
+
 #ifdef __CPU_DEVICE__
 TEST(Study, PutsAsManyLaunchesIntoASampleAsItSays) {
   // Each launch stores every element of C once.
@@ -211,6 +269,14 @@ TEST(Study, RefusesATimeForAProductThatIsNotTheExpectedOne) {
           << "element " << element << ", block " << block;
     }
   }
+}
+
+TEST(Study, RefusesTheNextFloatToo) {
+  // 4097 * 4095 is the largest odd number that is a float.
+  problem large{{1, 2, 1}, {4097}, {4095, 4096}, {4097 * 4095, 4097 * 4096}};
+  EXPECT_NO_THROW(study(std::vector{large}, kAll, kQuick));
+  large.c[0] -= 1;
+  EXPECT_THROW(study(std::vector{large}, kAll, kQuick), wrong_product);
 }
 
 TEST(Study, NeverTakesANanForRight) {
