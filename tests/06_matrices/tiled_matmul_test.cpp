@@ -23,6 +23,7 @@
 #include "lab/matrix_closeness.hpp"
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
+#include "pretended_devices.hpp"
 #include "product_tests.hpp"
 #include "required_work.hpp"
 #include "steps.hpp"
@@ -80,6 +81,14 @@ auto by(step version) {
 
 // --- who does the work ---------------------------------------------------------------------------
 
+lab::testing::work work_for(step version, shape size) {
+  const lab::testing::factors given(size.m, size.n, size.k, 1);
+  return work_of([&] {
+    return matches(
+        compare_product(multiply(version, given.a, given.b, size).c, given.a, given.b, size));
+  });
+}
+
 REQUIRED_WORK(TilesThatAreReadOnce) {
   const shape size{256, 128, 64};  // two blocks of 128 x 128
   const auto a = lab::random_floats(size.m * size.k, 1, -1, 3);
@@ -94,15 +103,33 @@ REQUIRED_WORK(TilesThatAreReadOnce) {
                                     .writes = size.m * size.n * sizeof(float),
                                     .reads_at_most = untiled / rows * 5 / 4,
                                     .shared_memory = true};
-    if (version >= step::vectorized) expected.bytes_a_load = 16;
-    // Eight slices, one before the first, and one to spare; two per slice would be sixteen.
-    if (version == step::double_buffered) expected.barriers = size.k / 8 + 2;
+    if (version >= step::vectorized) expected.bytes_a_load = expected.bytes_a_shared_load = 16;
+    if (version == step::double_buffered) {
+      const std::size_t slices = size.k / 8;
+      // One for each slice, one before the first, and one to spare; two per slice would be sixteen.
+      expected.barriers = slices + 2;
+      // All slices but the first are loaded while threads multiply the one before.
+      expected.reads_while_loading = (slices - 1) * expected.threads * expected.blocks;
+    }
     EXPECT_TRUE(as_required(work_of([&, version = version] {
                               return matches(
                                   compare_product(multiply(version, a, b, size).c, a, b, size));
                             }),
                             expected))
         << name;
+    // A C that is smaller than any tile. A block of 128 x 128 may load what is outside of it as
+    // well (in a slice of 32); without tiles, even the elements of C alone would need more.
+    constexpr shape kCorner{13, 15, 31};
+    constexpr std::size_t kTiles = std::size_t{2} * 128 * 32 * sizeof(float);
+    static_assert(2 * kCorner.m * kCorner.n * kCorner.k * sizeof(float) > kTiles);
+    EXPECT_TRUE(as_required(work_for(version, kCorner),
+                            {.threads = 32, .reads_at_most = kTiles, .shared_memory = true}))
+        << name << ": where tiles extend past C";
+    if (version >= step::vectorized) {
+      // Every row begins at a multiple of 16 bytes, however many rows there are.
+      EXPECT_TRUE(as_required(work_for(version, {5, 12, 8}), {.threads = 32, .bytes_a_load = 16}))
+          << name << ": m = 5, n = 12, k = 8";
+    }
     EXPECT_TRUE(at_other_sizes([&, version = version](std::size_t n) {
       const lab::testing::factors given(n, n + 1, n, 1);
       const shape small{n, n + 1, n};
@@ -119,26 +146,28 @@ REQUIRED_WORK(TilesThatAreReadOnce) {
   }
 }
 
-REQUIRED_WORK(TilesThatSuitTheSizeOfC) {
-  const std::size_t processors = lab::device_limit(cudaDevAttrMultiProcessorCount);
-  const auto work_for = [](const shape& size) {
-    const lab::testing::factors given(size.m, size.n, size.k, 1);
-    return work_of([&] {
-      return matches(compare_product(multiply(step::by_size, given.a, given.b, size).c, given.a,
-                                     given.b, size));
-    });
-  };
+void expect_tiles_that_suit(std::size_t processors) {
+  SCOPED_TRACE(std::to_string(processors) + " multiprocessors");
   // At most every fourth multiprocessor (every second one of two) would have a tile of 128 x 128.
   const std::size_t tiles = (processors + 3) / 4;
-  EXPECT_TRUE(as_required(work_for({128, 128 * tiles, 24}),
+  EXPECT_TRUE(as_required(work_for(step::by_size, {128, 128 * tiles, 24}),
                           {.threads = 128, .blocks = processors == 1 ? 1 : 2 * tiles}))
       << "by_size: multiprocessors are idle that smaller tiles would give work to";
   // Each has two of them: smaller ones would only be loaded more often.
   const shape large{256, 128 * processors, 24};
-  EXPECT_TRUE(as_required(work_for(large), {.threads = 128,
-                                            .reads_at_most = 2 * large.m * large.n * large.k *
-                                                             sizeof(float) / 128 * 5 / 4}))
+  EXPECT_TRUE(
+      as_required(work_for(step::by_size, large),
+                  {.threads = 128,
+                   .reads_at_most = 2 * large.m * large.n * large.k * sizeof(float) / 128 * 5 / 4}))
       << "by_size: the tiles are smaller than they need to be";
+}
+
+REQUIRED_WORK(TilesThatSuitTheSizeOfC) {
+  expect_tiles_that_suit(lab::device_limit(cudaDevAttrMultiProcessorCount));
+#ifdef __CPU_DEVICE__
+  const lab::testing::pretended_devices other([](cudaDeviceProp& p) { p.multiProcessorCount = 3; });
+  expect_tiles_that_suit(3);
+#endif
 }
 
 // --- every step, every shape ---------------------------------------------------------------------

@@ -50,8 +50,9 @@ struct result {
 /// Requires: a kernel that keeps tiles of A and B in shared memory, as large as the step says (of
 /// by_size: at least 32 x 32, and smaller than 128 x 128 where most multiprocessors would have no
 /// such tile), so that global memory is read that many times less often; from vectorized on it
-/// loads 16 bytes at a time where n and k are multiples of 4, and in double_buffered its threads
-/// wait for each other once per slice. No library multiplies.
+/// loads 16 bytes at a time, from shared memory always and from global memory where n and k are
+/// multiples of 4; in double_buffered its threads load a slice while they multiply the one before,
+/// and wait for each other once per slice. No library multiplies.
 ///
 /// From: the Kazan course on CUDA programming technology, chapter 7 (tiles in shared memory), with
 /// the tile as a template parameter and the sizes of the UVT report on data parallelism. The steps
