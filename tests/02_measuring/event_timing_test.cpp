@@ -15,7 +15,9 @@
 #include "fault_tests.hpp"
 #include "lab/cuda_check.hpp"
 #include "lab/errors.hpp"
+#include "lab/timer.hpp"
 #include "lab_testing.hpp"
+#include "recording.hpp"
 #include "reference.hpp"
 #include "required_work.hpp"
 
@@ -36,6 +38,8 @@ constexpr long long kShort = 3'000'000, kLong = 9'000'000;  // some milliseconds
 enum class when { at_once, late };
 #ifdef __CPU_DEVICE__
 constexpr when kWhen[] = {when::at_once, when::late};
+using lab::testing::detail::before_call;
+using lab::testing::detail::has_the_device;
 #else
 constexpr when kWhen[] = {when::at_once};
 #endif
@@ -47,6 +51,7 @@ REQUIRED_WORK(TwoKernelsAndEventsAroundThem) {
       work_of([] { return matches(check(measure(1000, 2000), 1000, 2000)); });
   EXPECT_TRUE(as_required(done, {.threads = 1,
                                  .kernels = 2,
+                                 .fetched = 2 * sizeof(long long),
                                  .calls = {"cudaEventElapsedTime",
                                            "cudaEventSynchronize|cudaStream"
                                            "Synchronize|cudaDeviceSynchronize"},
@@ -55,6 +60,8 @@ REQUIRED_WORK(TwoKernelsAndEventsAroundThem) {
   const auto records = done.calls.find("cudaEventRecord");
   EXPECT_GE(records == done.calls.end() ? 0U : records->second, 3U)
       << "events before the first kernel, between, and after the second";
+  EXPECT_EQ(lab::testing::waits_between_launches(done), "")
+      << "the host waits for the first kernel before it has launched the second";
 }
 
 /// Each test leaves no error behind. (The tests' main checks that it leaves no event behind.)
@@ -136,6 +143,36 @@ TEST_P(Measure, IsToldToAskLater) {
     GTEST_SKIP() << "whether a GPU has already finished is a matter of timing";
   EXPECT_EQ(t.too_early, late()) << (late() ? "has the host waited before it asked?" : "");
 }
+
+#ifdef __CPU_DEVICE__
+TEST_P(Measure, AsksForTheTimeOfBothKernels) {
+  if (!has_the_device()) GTEST_SKIP() << "when the device works cannot be chosen across processes";
+  if (!late()) return;
+  // The device is through with the first kernel when the second is launched, as it may be.
+  const before_call meanwhile("cudaLaunchKernel", 2, [] { CUDA_CHECK(cudaDeviceSynchronize()); });
+  EXPECT_TRUE(measure(kShort, kLong).too_early)
+      << "the last event was not reached yet: has the host asked for the time of the first kernel?";
+}
+
+TEST_P(Measure, ReadsTheHostsClockWhereItSays) {
+  if (!has_the_device()) GTEST_SKIP() << "how long calls take cannot be chosen across processes";
+  const auto takes_a_while = [] {
+    const lab::host_timer since;
+    while (since.milliseconds() < 2) {
+    }
+  };
+  {
+    const before_call meanwhile("cudaEventRecord", 3, takes_a_while);
+    EXPECT_GE(measure(0, 0).launched_ms, 2) << "not everything had been handed to the device";
+  }
+  {
+    const before_call meanwhile("cudaEventElapsedTime", 1, takes_a_while);
+    const times t = measure(0, 0);
+    EXPECT_GE(t.asked_ms - t.launched_ms, 2)
+        << "CUDA is asked after launched_ms, and has answered before asked_ms";
+  }
+}
+#endif
 
 TEST_P(Measure, ForgetsThePreviousCall) {
   EXPECT_TRUE(matches(check(measure(kLong, kLong), kLong, kLong)));

@@ -634,6 +634,26 @@ std::size_t others_come_between::came() const { return intruder_->came; }
 others_come_between::others_come_between(std::uint32_t before, std::vector<std::uint32_t> values)
     : intruder_(std::make_unique<intruder>(before, std::move(values))) {}
 
+struct before_call::waiter final : cpu_device::observer {
+  waiter(std::string name, unsigned n, std::function<void()> what)
+      : function(std::move(name)), left(n), does(std::move(what)) {
+    cpu_device::add_observer(*this,
+                             static_cast<cpu_device::event_set>(cpu_device::event_kind::call));
+  }
+  ~waiter() override { cpu_device::remove_observer(*this); }
+
+  int call_begins(const cpu_device::call_event& e) override {
+    if (function == e.function && left != 0 && --left == 0) does();
+    return 0;
+  }
+
+  const std::string function;
+  unsigned left;
+  const std::function<void()> does;
+};
+before_call::before_call(std::string function, unsigned n, std::function<void()> does)
+    : waiter_(std::make_unique<waiter>(std::move(function), n, std::move(does))) {}
+
 // --- the ranks of MPI jobs -----------------------------------------------------------------------
 
 namespace {
@@ -849,6 +869,8 @@ bool nothing_comes_back::made_a_difference() const { return false; }
 struct others_come_between::intruder {};
 std::size_t others_come_between::came() const { return 0; }
 others_come_between::others_come_between(std::uint32_t, std::vector<std::uint32_t>) {}
+struct before_call::waiter {};
+before_call::before_call(std::string, unsigned, std::function<void()>) {}
 
 #endif
 
@@ -858,6 +880,7 @@ recording::~recording() = default;
 nothing_comes_back::nothing_comes_back() : eraser_(std::make_unique<eraser>()) {}
 nothing_comes_back::~nothing_comes_back() = default;
 others_come_between::~others_come_between() = default;
+before_call::~before_call() = default;
 
 }  // namespace detail
 }  // namespace lab::testing

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -167,6 +168,21 @@ class others_come_between {
 
  private:
   std::unique_ptr<intruder> intruder_;
+};
+
+/// While it lives, `does` is done when the program calls `function` for the n-th time (1 is the
+/// first), before the call does anything: something that takes its time, or has the device go on.
+class before_call {
+ public:
+  before_call(std::string function, unsigned n, std::function<void()> does);
+  before_call(const before_call&) = delete;
+  before_call& operator=(const before_call&) = delete;
+  ~before_call();
+
+  struct waiter;
+
+ private:
+  std::unique_ptr<waiter> waiter_;
 };
 
 // The ranks of an MPI job (lab/mpi_job.hpp) are other processes. The record here includes what
