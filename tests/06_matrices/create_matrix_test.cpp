@@ -17,6 +17,7 @@
 #include "lab/errors.hpp"
 #include "lab/launch_limits.hpp"
 #include "lab_testing.hpp"
+#include "pretended_devices.hpp"
 #include "reference.hpp"
 #include "required_work.hpp"
 
@@ -64,6 +65,18 @@ std::string name_of(matrix_size size, launch_shape shape) {
 
 // --- who does the work ---------------------------------------------------------------------------
 
+::testing::AssertionResult is_a_launch_of(const launch_shape& shape,
+                                          const lab::testing::work& done) {
+  for (const auto& k : done.kernels)
+    if (k.grid_x != shape.grid_x || k.grid_y != shape.grid_y || k.block_x != shape.block_x ||
+        k.block_y != shape.block_y)
+      return ::testing::AssertionFailure()
+             << "asked for " << ::testing::PrintToString(shape) << "; launched "
+             << ::testing::PrintToString(launch_shape{k.grid_x, k.grid_y, k.block_x, k.block_y})
+             << " (the first number of a dim3 is x)";
+  return ::testing::AssertionSuccess();
+}
+
 REQUIRED_WORK(ALaunchOfTheShapeThatWasAskedFor) {
   // The matrix has more rows and columns than a block has threads: those of a block may also share
   // a whole row, or a whole column.
@@ -74,10 +87,11 @@ REQUIRED_WORK(ALaunchOfTheShapeThatWasAskedFor) {
                                  .fetched = 137 * 131 * sizeof(int),
                                  .writes = 137 * 131 * sizeof(int),
                                  .sectors = 2.5}));
-  for (const auto& k : done.kernels)
-    EXPECT_TRUE(k.grid_x == 3 && k.grid_y == 2 && k.block_x == 8 && k.block_y == 16)
-        << "asked for 3 x 2 blocks of 8 x 16 threads; launched " << k.grid_x << " x " << k.grid_y
-        << " of " << k.block_x << " x " << k.block_y << " (the first number of a dim3 is x)";
+  EXPECT_TRUE(is_a_launch_of(shape, done));
+  // Also where the matrix is smaller than the grid, in one direction or both, and than a block.
+  for (const matrix_size small : {matrix_size{137, 5}, {5, 131}, {3, 4}, {1, 1}})
+    EXPECT_TRUE(is_a_launch_of(shape, work_of([&] { return is_right(small, shape); })))
+        << small.rows << " rows, " << small.columns << " columns";
   EXPECT_TRUE(at_other_sizes([&](std::size_t n) { return is_right({n, n + 1}, shape); }));
   // A column and a row, too, and a single element (which is 0, as if nothing had come back).
   for (const bool column : {false, true})
@@ -186,6 +200,19 @@ TEST(Covering, HasNoMoreBlocksThanTheDevicesGrid) {
   expect_grid(std::size_t{16} * most_y, 1, 1, most_y);
   expect_grid(std::size_t{16} * most_y + 1, 1, 1, most_y);
 }
+
+#ifdef __CPU_DEVICE__
+TEST(Covering, AsksTheDeviceForTheLimits) {
+  // A device with other limits than all of today's.
+  const lab::testing::pretended_devices other([](cudaDeviceProp& said) {
+    said.maxGridSize[0] = 1000;
+    said.maxGridSize[1] = 70'000;
+  });
+  expect_grid(1, 16'001, 1000, 1);
+  expect_grid(16 * 69'999 + 1, 16'000, 1000, 70'000);
+  expect_grid(16 * 70'000 + 1, 15'984, 999, 70'000);
+}
+#endif
 
 TEST(Covering, MakesRightMatrices) {
   for (const matrix_size size : {matrix_size{10, 10}, {1, 33}, {33, 1}, {48, 31}, {257, 130}})
