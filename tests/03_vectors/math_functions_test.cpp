@@ -3,6 +3,10 @@
 
 #include "math_functions.hpp"
 
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstddef>
 #include <limits>
@@ -34,6 +38,7 @@ using lab::testing::expect_failures_reported;
 using lab::testing::is_time_of;
 using lab::testing::timed;
 using lab::testing::work_of;
+using lab::testing::detail::has_the_device;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
@@ -98,6 +103,81 @@ REQUIRED_WORK(AKernelWhoseThreadsShareTheArguments) {
     }
 }
 
+// --- who computes each value ---------------------------------------------------------------------
+
+#ifdef __CPU_DEVICE__  // whose functions are those of the host's library
+/// How often a function of the library was called: one for floats, one for doubles.
+std::atomic<std::size_t> in_floats = 0, in_doubles = 0;
+std::atomic<bool> counts_only = false;
+
+/// While it lives, a call returns how many there have been, and not a value.
+struct counting {
+  counting() {
+    in_floats = in_doubles = 0;
+    counts_only = true;
+  }
+  counting(const counting&) = delete;
+  counting& operator=(const counting&) = delete;
+  ~counting() { counts_only = false; }
+};
+
+template <class Number, class... Numbers>
+Number call(Number (*own)(Numbers...), std::atomic<std::size_t>& counter, Numbers... x) {
+  const std::size_t calls = ++counter;
+  return counts_only ? static_cast<Number>(calls) : own(x...);
+}
+
+/// The library's function of this name.
+template <class Function>
+Function* next(const char* name) {
+  return reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
+}
+
+}  // namespace
+
+// The kernels of this program call these, and not the library's own.
+#define COUNTED(NUMBER, NAME, COUNTER)                                \
+  extern "C" NUMBER NAME(NUMBER x) noexcept {                         \
+    static NUMBER (*const own)(NUMBER) = next<NUMBER(NUMBER)>(#NAME); \
+    return call(own, COUNTER, x);                                     \
+  }
+#define COUNTED_POWER(NUMBER, NAME, COUNTER)                                          \
+  extern "C" NUMBER NAME(NUMBER x, NUMBER y) noexcept {                               \
+    static NUMBER (*const own)(NUMBER, NUMBER) = next<NUMBER(NUMBER, NUMBER)>(#NAME); \
+    return call(own, COUNTER, x, y);                                                  \
+  }
+COUNTED(float, sinf, in_floats)
+COUNTED(float, expf, in_floats)
+COUNTED(float, exp10f, in_floats)
+COUNTED(float, logf, in_floats)
+COUNTED_POWER(float, powf, in_floats)
+COUNTED(double, sin, in_doubles)
+COUNTED(double, exp, in_doubles)
+COUNTED(double, exp10, in_doubles)
+COUNTED(double, log, in_doubles)
+COUNTED_POWER(double, pow, in_doubles)
+
+namespace {
+
+/// Whether each of n values comes from a call of its own, of the function of p. (The intrinsics are
+/// none of the library's.)
+::testing::AssertionResult computes_each(function f, precision p, std::size_t n) {
+  auto values = [&] {
+    const counting meanwhile;
+    return evaluate(f, p, 0, n).values;
+  }();
+  if (p != precision::full && in_doubles != 0)
+    return ::testing::AssertionFailure() << "a function for doubles was called";
+  std::sort(values.begin(), values.end());
+  const bool twice = std::adjacent_find(values.begin(), values.end()) != values.end();
+  if (p != precision::intrinsic && twice)
+    return ::testing::AssertionFailure()
+           << "of " << n << " values, some are not computed but copied from others, or come from "
+           << "another function than the one for " << (p == precision::full ? "doubles" : "floats");
+  return ::testing::AssertionSuccess();
+}
+#endif
+
 // --- every function in every precision ----------------------------------------------------------
 
 class Function : public ::testing::TestWithParam<std::tuple<named_function, named_precision>> {
@@ -122,6 +202,13 @@ TEST_P(Function, HasTheRightLengthAroundWarpsBlocksAndCircles) {
     EXPECT_TRUE(is_within_the_bounds(f(), p(), 0, n)) << n << " elements";
 }
 
+#ifdef __CPU_DEVICE__
+TEST_P(Function, IsComputedForEachElement) {
+  if (!has_the_device()) GTEST_SKIP() << "what another process calls is not counted";
+  for (const std::size_t n : {1, 360, 361, 5000}) EXPECT_TRUE(computes_each(f(), p(), n));
+}
+#endif
+
 TEST_P(Function, ContinuesWhereItIsTold) {
   const auto whole = evaluate(f(), p(), 0, 2000).values;
   for (const std::size_t first : {1, 89, 359, 360, 1111}) {
@@ -135,7 +222,8 @@ TEST_P(Function, ContinuesWhereItIsTold) {
 TEST_P(Function, CountsBeyondThirtyTwoBits) {
   // 2^32 is no multiple of 360, so a number that loses its upper half is somewhere else.
   for (const std::size_t first :
-       {(std::size_t{1} << 31) - 100, (std::size_t{1} << 32) - 100, (std::size_t{1} << 40) + 17})
+       {(std::size_t{1} << 31) - 100, (std::size_t{1} << 32) - 100, (std::size_t{1} << 40) + 17,
+        (std::size_t{1} << 53) + 1, ~std::size_t{0} - 500})  // more than a double can hold
     EXPECT_TRUE(is_within_the_bounds(f(), p(), first, 500)) << "from " << first;
 }
 
@@ -178,6 +266,13 @@ TEST(Grid, ReachesMoreElementsThanItHasThreads) {
   for (const auto& p : kPrecisions)
     EXPECT_TRUE(is_within_the_bounds(function::logarithm, p.value, 5, kSize)) << p.name;
 }
+
+#ifdef __CPU_DEVICE__
+TEST(Grid, ComputesMoreElementsThanItHasThreads) {
+  if (!has_the_device()) GTEST_SKIP() << "what another process calls is not counted";
+  EXPECT_TRUE(computes_each(function::sine, precision::single, 8192 * 256 + 257));
+}
+#endif
 
 TEST_P(EachFunction, IsAFloatUnlessItIsFull) {
   for (const auto p : {precision::intrinsic, precision::single})
