@@ -51,10 +51,13 @@ REQUIRED_WORK(AThreadForEachPixel) {
   for (const auto& [version, name] : kSteps) {
     const lab::testing::work done =
         work_of([&, version = version] { return is_exact(version, region); });
-    EXPECT_TRUE(as_required(done, {.threads = kPixels,
-                                   .blocks = 7 * 3,
-                                   .fetched = kPixels * sizeof(int),
-                                   .writes = kPixels * sizeof(int)}))
+    EXPECT_TRUE(
+        as_required(done, {.threads = kPixels,
+                           .blocks = 7 * 3,
+                           .fetched = kPixels * sizeof(int),
+                           .writes = kPixels * sizeof(int),
+                           // A warp stores 2 x 16 pixels, or 4 x 8, and rows begin anywhere.
+                           .sectors = version == step::blocks_16x16 ? 2.5 : 0}))
         << name;
     for (const auto& k : done.kernels)
       EXPECT_EQ(std::pair(k.block_x, k.block_y),
@@ -196,6 +199,55 @@ TEST_P(EachStep, CountsLongOrbits) {
                                    .max_iterations = 1500}));
 }
 
+TEST_P(EachStep, FollowsAPointThatHardlyMoves) {
+  // Four floats above the cusp, the smallest step of z is 2^-23, two floats, and it escapes after
+  // all. So a point that seems to be at rest is not in the set yet.
+  const view region{.width = 3,
+                    .height = 1,
+                    .centre_x = 0.3F,
+                    .centre_y = -0.1F,  // the row is the real axis
+                    .scale = 0.1F,
+                    .c_re = 0.25F + 0x1p-23F,
+                    .c_im = 0,
+                    .max_iterations = 20'000};
+  EXPECT_GT(reference(region).at(1), 9'000);  // 0.4, left of the cusp
+  EXPECT_LT(reference(region).at(1), region.max_iterations);
+  EXPECT_TRUE(is_exact(version(), region));
+}
+
+TEST_P(EachStep, RoundsTheSquaresBeforeItComparesTheirSum) {
+  // z = 0 goes to c. Both squares are rounded down, and their sum is 1000; if only one of them is
+  // rounded before the sum is, it is the next float.
+  const view at_zero{.width = 1,
+                     .height = 1,
+                     .centre_x = -1.5F,
+                     .centre_y = -1.5F,
+                     .c_re = 21.622616F,
+                     .c_im = 23.07515F,
+                     .max_iterations = 9};
+  EXPECT_EQ(compute(version(), at_zero).iterations, std::vector<int>{1});
+}
+
+TEST_P(EachStep, IteratesAPointThatBeginsFarAway) {
+  // 40 goes to 40 * 40 - 1600 = 0: |z|^2 > 1000 counts after an iteration, not before the first.
+  const view region{.width = 1,
+                    .height = 1,
+                    .centre_x = 38.5F,
+                    .centre_y = -1.5F,
+                    .c_re = -1600,
+                    .c_im = 0,
+                    .max_iterations = 9};
+  EXPECT_EQ(compute(version(), region).iterations, std::vector<int>{1});
+}
+
+TEST_P(EachStep, KeepsWhatIsNoNumber) {
+  // Infinity minus infinity is NaN, and NaN is not more than 1000.
+  const view region{.width = 5, .height = 4, .scale = 1e30F, .max_iterations = 7};
+  EXPECT_EQ(reference(region).at(0), 7);
+  EXPECT_TRUE(is_exact(version(), region));
+  EXPECT_TRUE(is_exact(version(), {.width = 4, .height = 7, .centre_x = 3e38F, .scale = 3e38F}));
+}
+
 using EachSeed = lab::testing::each_step_and<named_step>;
 INSTANTIATE_TEST_SUITE_P(Steps, EachSeed,
                          ::testing::Combine(::testing::ValuesIn(kSteps),
@@ -259,6 +311,11 @@ TEST(OneThreadPerBlock, DrawsAsManyRowsAsAGridHas) {
 
 TEST(Blocks16x16, DrawsMoreRowsThanAGridHasBlocks) {
   EXPECT_TRUE(is_exact(step::blocks_16x16, {.width = 2, .height = 65'537, .max_iterations = 20}));
+}
+
+TEST(Blocks16x16, RefusesMoreRowsThanAGridHasBlocksFor) {
+  EXPECT_THROW(compute(step::blocks_16x16, {.width = 1, .height = 16 * 65'535 + 1}),
+               lab::invalid_input);
 }
 
 TEST_P(EachStep, SaysHowLongItTook) {

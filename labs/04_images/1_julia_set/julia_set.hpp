@@ -54,7 +54,8 @@ inline constexpr float kEscaped = 1000;
 /// not greater than 0, when a number is not finite, or when the picture is larger than the
 /// device's grid; lab::cuda_error when CUDA reports an error. Neither leaves device memory behind.
 ///
-/// Requires: a kernel with a thread for each pixel: in blocks of one thread, or of 16 x 16.
+/// Requires: a kernel with a thread for each pixel: in blocks of one thread, or of 16 x 16,
+/// whose warps store neighbours in a row.
 ///
 /// From: J. Sanders, E. Kandrot, CUDA by Example, 4.2.2.
 result compute(step version, const view& region);
