@@ -78,6 +78,18 @@ REQUIRED_WORK(AKernelWhoseThreadsShareTheSumInSharedMemory) {
     EXPECT_TRUE(at_other_sizes([version = version](std::size_t n) {
       return is_exact(version, whole_numbers(n, 1, 1, 4), whole_numbers(n, 2, 1, 4));
     })) << name;
+    // Vectors whose last elements fill no float4 are read no differently before them.
+    for (const std::size_t n : {20'001, 20'002, 20'003})
+      EXPECT_TRUE(as_required(work_of([&, version = version] {
+                                return is_exact(version, whole_numbers(n, 1, -3, 4),
+                                                whole_numbers(n, 2, -4, 2));
+                              }),
+                              {.threads = 1024,
+                               .blocks = 4,
+                               .reads = 2 * n * sizeof(float),
+                               .bytes_a_load = expected.bytes_a_load,
+                               .sectors = lab::testing::kNeighbours}))
+          << name << " of " << n << " elements";
   }
 }
 
