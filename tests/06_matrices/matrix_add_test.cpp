@@ -92,7 +92,7 @@ REQUIRED_WORK(AThreadForEachElementInMemoryOfItsKind) {
     const std::size_t pitched_bytes = size.rows * pitch_of_the_device(size);
     for (const auto& [version, name] : kSteps) {
       const bool flat = version == step::flat;
-      const std::string which = std::string(name) + ", " + ::testing::PrintToString(size);
+      const std::string step_and_size = std::string(name) + ", " + ::testing::PrintToString(size);
       lab::testing::required expected{.threads = size.rows * size.columns,
                                       .blocks = 4,
                                       .sent = 2 * bytes_of(of.a),
@@ -104,19 +104,21 @@ REQUIRED_WORK(AThreadForEachElementInMemoryOfItsKind) {
         expected.calls = {"cudaMallocPitch|cudaMalloc3D", "cudaMemcpy2D|cudaMemcpy2DAsync"};
       const lab::testing::work done =
           work_of([&, version = version] { return is_right(version, of); });
-      EXPECT_TRUE(as_required(done, expected)) << which;
+      EXPECT_TRUE(as_required(done, expected)) << step_and_size;
       std::size_t written = 0;
       for (const auto& kernel : done.kernels) written += kernel.writes;
       EXPECT_LE(written, bytes_of(of.a))
-          << which << ": a kernel writes something that is not an element";
+          << step_and_size << ": a kernel writes something that is not an element";
       if (flat || !done.values) continue;
       std::size_t allocated = 0, copies = 0;
       for (const std::size_t bytes : done.device_memory) allocated += bytes;
       for (const char* function : {"cudaMemcpy2D", "cudaMemcpy2DAsync"})
         if (const auto calls = done.calls.find(function); calls != done.calls.end())
           copies += calls->second;
-      EXPECT_GE(allocated, 3 * pitched_bytes) << which << ": all three matrices have gaps";
-      EXPECT_GE(copies, 3U) << which << ": each of the three matrices is copied by cudaMemcpy2D";
+      EXPECT_GE(allocated, 3 * pitched_bytes)
+          << step_and_size << ": all three matrices are in pitched memory";
+      EXPECT_GE(copies, 3U) << step_and_size
+                            << ": each of the three matrices is copied by cudaMemcpy2D";
     }
   }
   for (const auto& [version, name] : kSteps) {
