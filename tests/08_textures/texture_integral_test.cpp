@@ -62,9 +62,9 @@ error error_of(integrand f, double from, double to, std::size_t n) {
 // --- who does the work ---------------------------------------------------------------------------
 
 REQUIRED_WORK(AKernelThatReadsATexture) {
-  // One sample, some for one block, and more than 1024 blocks of 256 threads take in a round. All
-  // come through the texture: what kernels read besides are sums of blocks.
-  for (const std::size_t n : {1U, 33U, 100U, 300'007U}) {
+  // One sample, some for one block, thousands, and more than 1024 blocks of 256 threads take in a
+  // round. All come through the texture: what kernels read besides are sums of blocks.
+  for (const std::size_t n : {1U, 33U, 100U, 5003U, 300'007U}) {
     const vector samples = lab::random_floats(n, 1, -1, 3);
     const auto done = work_of([&] { return is_the_rule(samples, -0.7, 2.9); });
     EXPECT_TRUE(
