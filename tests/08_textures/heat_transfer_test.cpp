@@ -135,6 +135,14 @@ REQUIRED_WORK(OneKernelForSeveralSteps) {
     EXPECT_GE(k.all_threads(), expected.threads) << "several_steps: the threads of " << k.name;
   EXPECT_LE(done.kernels.size(), kTimes / 4 + 1)
       << "several_steps: one kernel for at least four steps, and one for the heaters";
+
+  // Those that are left are several steps, too.
+  constexpr std::size_t kFew = 7;
+  const lab::testing::work few = work_of([&] { return is_right(step::several_steps, p, kFew); });
+  EXPECT_TRUE(as_required(few, {.blocks = 2, .sent = 2 * bytes, .fetched = bytes}))
+      << "several_steps: " << kFew << " steps";
+  EXPECT_LE(few.kernels.size(), (kFew + 3) / 4 + 1)
+      << "several_steps: one kernel for at least four steps of " << kFew;
 }
 
 TEST(ManySteps, AreAllTaken) {
@@ -337,6 +345,13 @@ TEST(GlobalMemory, TakesTheLongestSides) {
   for (const size extent : {size{kLongestSide, 1}, size{1, kLongestSide}})
     EXPECT_EQ(simulate(step::global_memory, extent.width, extent.height, cells, cells, 0).cells,
               cells);
+}
+
+TEST_P(EachStep, TakesMoreRowsThanAGridMayHaveBlocksInY) {
+  if (version() == step::texture_2d) return;  // textures of rows end before that
+  expect_at_full_size([&] {
+    return is_right(version(), random_plate(1, static_cast<int>(lab::testing::kManyBlocks), 21), 1);
+  });
 }
 
 TEST_P(EachStep, RefusesWhatIsNoTemperature) {
