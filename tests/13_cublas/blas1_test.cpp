@@ -7,8 +7,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <span>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "fault_tests.hpp"
@@ -257,6 +259,19 @@ TEST(Dot, ForgetsThePreviousCall) {
     EXPECT_EQ(dot(version, 5000, {ones}, {ones}).value, 5000.0);
     EXPECT_EQ(dot(version, 3, {twos}, {twos}).value, 12.0);
   }
+}
+
+TEST(Dot, TakesTwoVectorsOfOneArray) {
+  // They begin at the same element; one has its elements further apart, so it ends later.
+  const array all = whole_numbers(600, 8, -9, 14);
+  const std::span<const double> start(all.data(), 200);
+  for (const step version : {step::host_result, step::device_result})
+    for (const auto& [x, y] : {std::pair<strided, strided>({start, 1}, {all, 3}),
+                               {{all, 3}, {start, 1}},
+                               {{all, 2}, {all, 3}},
+                               {{all, 1}, {all, 1}}})
+      EXPECT_EQ(dot(version, 200, x, y).value, dot_reference(200, x, y))
+          << x.increment << " and " << y.increment;
 }
 
 TEST(Times, AreThoseOfTheCallOfCublas) {
