@@ -60,7 +60,8 @@ pretended_cuda_support::~pretended_cuda_support() {
 
 /// An observer of the device does not cross: nobody comes between.
 struct others_come_between::intruder {};
-others_come_between::others_come_between(std::uint32_t, std::vector<std::uint32_t>) {}
+others_come_between::others_come_between(std::uint32_t, const std::vector<std::uint32_t>&) {}
+others_come_between::others_come_between(std::uint64_t, const std::vector<std::uint64_t>&) {}
 others_come_between::~others_come_between() = default;
 std::size_t others_come_between::came() const { return 0; }
 
@@ -68,6 +69,10 @@ std::size_t others_come_between::came() const { return 0; }
 struct before_call::waiter {};
 before_call::before_call(std::string, unsigned, std::function<void()>) {}
 before_call::~before_call() = default;
+
+/// Nor does one of the ranks: no call of theirs fails, and none is told.
+rank_fault::rank_fault(std::size_t number, int rank) : number_(number), rank_(rank) {}
+rank_fault::~rank_fault() = default;
 
 /// Calls fail where an observer of the device says so, and that does not cross: such cases are
 /// skipped, and take no part in grading.

@@ -138,6 +138,22 @@ REQUIRED_WORK(KernelsThatInsertFindAndErase) {
   }
 }
 
+REQUIRED_WORK(ThreadsThatShareAFewKeys) {
+  for (const auto& [version, name] : kSteps) {
+    const numbers keys = different_numbers(version, 24, 1);
+    const batch batches[] = {insert(keys, keys), find(keys), erase(keys)};
+    for (std::size_t n = 1; n <= 3; ++n) {
+      const auto done = work_without_values([&, version = version] {
+        (void)apply_batches(version, 100, std::span(batches).first(n));
+      });
+      EXPECT_TRUE(as_required(done, {.kernels = n})) << name;
+      if (!done.watched || done.kernels.empty()) continue;
+      EXPECT_GE(done.kernels.back().threads, 2U)
+          << name << ": one thread has all " << keys.size() << " keys of batch " << n;
+    }
+  }
+}
+
 REQUIRED_WORK(OneWordForEachSlotOfStepPacked) {
   // With so few keys the table is nearly all of the memory. (A last batch that changes it may be
   // timed with a copy; one of searches needs none.)
@@ -279,6 +295,26 @@ TEST_P(EachStep, KeepsTheSmallestValueOfAKeyThatComesOften) {
     const std::size_t different = keys[0] == 77 ? 1 : *std::ranges::max_element(keys) + 1;
     EXPECT_TRUE(finds_what_it_should(version(), different,
                                      {insert(keys, values), find(keys), erase(keys), find(keys)}));
+  }
+}
+
+TEST_P(EachStep, KeepsTheSmallestValueThoughOtherThreadsComeBetween) {
+  // Whenever a thread has looked at the value of its key, another thread has a smaller one.
+  constexpr std::uint64_t kKey = 77, kFirst = 1'000'003, kSecond = 50'021;
+  const numbers others{900'007, 20'011, 3};
+  const auto word_of = [&](std::uint64_t value) {
+    return version() == step::packed ? kKey << 32 | value : value;
+  };
+  for (std::size_t n = 0; n <= others.size(); ++n) {
+    std::vector<std::uint64_t> words;
+    for (const std::uint64_t value : first_of(others, n)) words.push_back(word_of(value));
+    const std::vector<batch> batches{insert({kKey}, {kFirst}), insert({kKey}, {kSecond}),
+                                     find({kKey})};
+    const lab::testing::detail::others_come_between meanwhile(word_of(kFirst), words);
+    const auto found = apply_batches(version(), 8, batches).found;
+    const numbers came = first_of(others, meanwhile.came());
+    EXPECT_EQ(found[2], numbers{std::min(kSecond, came.empty() ? kFirst : came.back())})
+        << came.size() << " came between";
   }
 }
 

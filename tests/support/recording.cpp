@@ -609,30 +609,38 @@ struct nothing_comes_back::eraser final : cpu_device::observer {
 bool nothing_comes_back::made_a_difference() const { return eraser_->made_a_difference; }
 
 struct others_come_between::intruder final : cpu_device::observer {
-  intruder(std::uint32_t first, std::vector<std::uint32_t> those)
-      : before(first), values(std::move(those)) {
+  template <class Word>
+  intruder(Word first, const std::vector<Word>& those)
+      : bytes(sizeof first), before(first), values(those.begin(), those.end()) {
     cpu_device::add_observer(*this,
                              static_cast<cpu_device::event_set>(cpu_device::event_kind::access));
   }
   ~intruder() override { cpu_device::remove_observer(*this); }
 
   void accessed(const cpu_device::access_event& e) override {
-    if (!e.atomic || e.shared || e.bytes != sizeof before) return;
+    if (!e.atomic || e.shared || e.bytes != bytes) return;
     const std::lock_guard lock(mutex);
     if (came == values.size()) return;
-    auto* const word = reinterpret_cast<std::uint32_t*>(e.address);
-    if (*word != before) return;
-    *word = before = values[came++];
+    std::uint64_t word = 0;  // its lower half, if there are 32 bits
+    std::memcpy(&word, reinterpret_cast<const void*>(e.address), bytes);
+    if (word != before) return;
+    before = values[came++];
+    std::memcpy(reinterpret_cast<void*>(e.address), &before, bytes);
   }
 
   std::mutex mutex;
-  std::uint32_t before;
-  const std::vector<std::uint32_t> values;
+  const std::size_t bytes;
+  std::uint64_t before;
+  const std::vector<std::uint64_t> values;
   std::size_t came = 0;
 };
 std::size_t others_come_between::came() const { return intruder_->came; }
-others_come_between::others_come_between(std::uint32_t before, std::vector<std::uint32_t> values)
-    : intruder_(std::make_unique<intruder>(before, std::move(values))) {}
+others_come_between::others_come_between(std::uint32_t before,
+                                         const std::vector<std::uint32_t>& values)
+    : intruder_(std::make_unique<intruder>(before, values)) {}
+others_come_between::others_come_between(std::uint64_t before,
+                                         const std::vector<std::uint64_t>& values)
+    : intruder_(std::make_unique<intruder>(before, values)) {}
 
 struct before_call::waiter final : cpu_device::observer {
   waiter(std::string name, unsigned n, std::function<void()> what)
@@ -868,7 +876,8 @@ struct nothing_comes_back::eraser {};
 bool nothing_comes_back::made_a_difference() const { return false; }
 struct others_come_between::intruder {};
 std::size_t others_come_between::came() const { return 0; }
-others_come_between::others_come_between(std::uint32_t, std::vector<std::uint32_t>) {}
+others_come_between::others_come_between(std::uint32_t, const std::vector<std::uint32_t>&) {}
+others_come_between::others_come_between(std::uint64_t, const std::vector<std::uint64_t>&) {}
 struct before_call::waiter {};
 before_call::before_call(std::string, unsigned, std::function<void()>) {}
 

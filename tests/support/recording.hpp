@@ -158,7 +158,8 @@ class nothing_comes_back {
 /// stored something else there. Only in the watched build: others do not see each access.
 class others_come_between {
  public:
-  others_come_between(std::uint32_t before, std::vector<std::uint32_t> values);
+  others_come_between(std::uint32_t before, const std::vector<std::uint32_t>& values);
+  others_come_between(std::uint64_t before, const std::vector<std::uint64_t>& values);
   others_come_between(const others_come_between&) = delete;
   others_come_between& operator=(const others_come_between&) = delete;
   ~others_come_between();
