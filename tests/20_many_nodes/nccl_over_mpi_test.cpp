@@ -162,6 +162,7 @@ TEST_P(EachStep, SendsMuch) {
 TEST_P(EachStep, UsesTheDeviceOfItsLocalRank) {
   if (fits(3)) {
     EXPECT_EQ(sum(version(), vector(30, 1.0F), 3).devices, (std::vector{0, 1, 2}));
+    EXPECT_EQ(sum(version(), {}, 3).devices, (std::vector{0, 1, 2})) << "without elements";
   }
   if (version() == step::nccl) return;
   if (fits(5, 2)) {
@@ -174,6 +175,29 @@ TEST_P(EachStep, MakesNewCommunicatorsInEachCall) {
   const int ranks = fits(2) ? 2 : 1;
   for (const std::size_t n : {1000, 3, 1000})
     EXPECT_TRUE(is_exact(version(), numbers(n, ranks, n), ranks));
+}
+
+TEST_P(EachStep, WaitsForTheSumBeforeItTakesTheTime) {
+  if (version() == step::mpi) GTEST_SKIP() << "whose sum the host makes";
+  // A call of NCCL returns before the sum is there. The copy that takes the sum to the host waits
+  // for it in some streams, but comes after the time. (On a GPU, `calls` is empty.)
+  using lab::testing::detail::rank_call;
+  const auto is_of_nccl = [](const rank_call& c) {
+    return c.name.starts_with("nccl") && !c.name.starts_with("ncclComm") && !c.releases;
+  };
+  const auto copies = [](const rank_call& c) { return c.name.starts_with("cudaMemcpy"); };
+  const auto waits = [](const rank_call& c) {
+    return c.name.ends_with("Synchronize") || c.name.ends_with("Query");
+  };
+  const int ranks = fits(2) ? 2 : 1;
+  const lab::testing::detail::rank_fault no_fault;
+  EXPECT_TRUE(is_exact(version(), numbers(100, ranks, 6), ranks));
+  for (const auto& [rank, calls] : no_fault.calls) {
+    const auto sum_at = std::find_if(calls.rbegin(), calls.rend(), is_of_nccl).base();
+    const auto copy_at = std::find_if(calls.rbegin(), calls.rend(), copies).base();
+    EXPECT_TRUE(sum_at < copy_at && std::any_of(sum_at, copy_at, waits))
+        << "rank " << rank << " takes the time before the sum is there";
+  }
 }
 
 TEST_P(EachStep, SaysHowLongItTook) {
@@ -204,6 +228,9 @@ TEST_P(EachStep, RefusesWhatCannotBe) {
 FAULT_TEST_P(EachStep, ReportsEveryCallThatFails) {
   const vector vectors = numbers(100, 2, 3);
   lab::testing::expect_failures_reported([&] { return is_exact(version(), vectors, 2); }, vectors);
+  // Of several ranks only some calls fail, since the others then have to be started again; of one
+  // rank, all of them, one after the other.
+  lab::testing::expect_failures_reported([&] { return is_exact(version(), vectors, 1); }, vectors);
 }
 
 TEST_P(EachStep, AddsUpAtTheProgramsSize) {
