@@ -210,7 +210,7 @@ class Source:
                 j -= 1
             head = self.partner.get(j, 0) - 1
             if self.get(j) == ")" and head >= 0 and self.tokens[head].kind == "name":
-                if self.get(head) not in ("if", "for", "while", "switch", "catch"):
+                if self.get(head) not in ("if", "constexpr", "for", "while", "switch", "catch"):
                     name = self.get(head)
         return name
 
