@@ -437,7 +437,7 @@ TEST(Counters, AnAtomicMadeOfCompareAndSwapIsOneAccess) {
 
 // --- variables, kernels that mix all of it ------------------------------------------------------
 
-__constant__ float coefficients[64];
+__constant__ alignas(32) float coefficients[64];
 __global__ void read_constant(float* out, bool same) {
   out[threadIdx.x] = coefficients[same ? 3 : threadIdx.x];
 }

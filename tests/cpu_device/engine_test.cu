@@ -251,6 +251,9 @@ TEST(EngineReports, AFreedPointerAsAnArgument) {
 __global__ void divide(int* out, int by) { out[threadIdx.x] = 7 / by; }
 
 TEST(EngineReports, AnIntegerDivisionByZero) {
+#ifndef __x86_64__
+  GTEST_SKIP() << "this processor gives 0, and does not stop";
+#endif
   const device_array<int> out(1, 0);
   const std::string text =
       expect_report([&] { divide<<<1, 1>>>(out.data(), 0); }, cudaErrorLaunchFailure);

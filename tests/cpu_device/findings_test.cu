@@ -284,6 +284,9 @@ __global__ void divide(int* out, int by) {
 }
 
 TEST(Finds, AnIntegerDivisionByZero) {
+#ifndef __x86_64__
+  GTEST_SKIP() << "this processor gives 0, and does not stop";
+#endif
   const device_array<int> out(1, 0);
   EXPECT_TRUE(is_silent([&] { divide<<<1, 1>>>(out.data(), 2); }));
   expect_parts(expect_report([&] { divide<<<1, 1>>>(out.data(), 0); }, cudaErrorLaunchFailure),

@@ -15,6 +15,7 @@
 #include <random>
 #include <string>
 #include <tuple>
+#include <type_traits>
 #include <vector>
 
 #ifdef __CPU_DEVICE__
@@ -931,7 +932,9 @@ TEST(Arrays, HaveChannelsLikeTheirElements) {
     EXPECT_EQ(d.w, w);
     EXPECT_EQ(d.f, kind);
   };
-  expect(cudaCreateChannelDesc<char>(), 8, 0, 0, 0, cudaChannelFormatKindSigned);
+  expect(cudaCreateChannelDesc<signed char>(), 8, 0, 0, 0, cudaChannelFormatKindSigned);
+  expect(cudaCreateChannelDesc<char>(), 8, 0, 0, 0,  // by the processor, as a char is
+         std::is_signed_v<char> ? cudaChannelFormatKindSigned : cudaChannelFormatKindUnsigned);
   expect(cudaCreateChannelDesc<uchar4>(), 8, 8, 8, 8, cudaChannelFormatKindUnsigned);
   expect(cudaCreateChannelDesc<short2>(), 16, 16, 0, 0, cudaChannelFormatKindSigned);
   expect(cudaCreateChannelDesc<float>(), 32, 0, 0, 0, cudaChannelFormatKindFloat);

@@ -364,10 +364,14 @@ void forget_guards() {
   if (!progress.watching) return;
   const worker& w = *progress.self;
   const check::watch_state& s = check::state_of(*progress.self);
-  constexpr unsigned kFirstByte = 0x8000U | 1U << 10;  // written, and no other one of the word
+#ifdef __aarch64__  // where a guard is an int
+  constexpr unsigned kGuard = 0x8000U | 15U << 10;
+#else
+  constexpr unsigned kGuard = 0x8000U | 1U << 10;  // its first byte is written, and no other one
+#endif
   for (check::cell* c = s.static_watch.cells; c != s.static_watch.cells + s.static_bytes / 4; ++c)
     if (c->write.block == w.serial && c->write.epoch == w.block_epoch &&
-        c->write.who == (kFirstByte | progress.position->linear))
+        c->write.who == (kGuard | progress.position->linear))
       c->write = {};
 }
 
