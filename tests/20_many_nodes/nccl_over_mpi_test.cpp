@@ -180,14 +180,16 @@ TEST_P(EachStep, MakesNewCommunicatorsInEachCall) {
 TEST_P(EachStep, WaitsForTheSumBeforeItTakesTheTime) {
   if (version() == step::mpi) GTEST_SKIP() << "whose sum the host makes";
   // A call of NCCL returns before the sum is there. The copy that takes the sum to the host waits
-  // for it in some streams, but comes after the time. (On a GPU, `calls` is empty.)
+  // for it in some streams, but comes after the time. An event that is recorded before the copy has
+  // the right time, too. (On a GPU, `calls` is empty.)
   using lab::testing::detail::rank_call;
   const auto is_of_nccl = [](const rank_call& c) {
     return c.name.starts_with("nccl") && !c.name.starts_with("ncclComm") && !c.releases;
   };
   const auto copies = [](const rank_call& c) { return c.name.starts_with("cudaMemcpy"); };
   const auto waits = [](const rank_call& c) {
-    return c.name.ends_with("Synchronize") || c.name.ends_with("Query");
+    return c.name.ends_with("Synchronize") || c.name.ends_with("Query") ||
+           c.name.starts_with("cudaEventRecord");
   };
   const int ranks = fits(2) ? 2 : 1;
   const lab::testing::detail::rank_fault no_fault;
