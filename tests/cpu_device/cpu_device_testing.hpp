@@ -8,6 +8,7 @@
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,6 +16,9 @@
 #include "device_array.hpp"
 
 namespace cpu_device_testing {
+
+/// Under QEMU, as another processor's program (.ci/nights/aarch64).
+inline bool is_emulated() { return std::getenv("QEMU_LD_PREFIX") != nullptr; }
 
 using device_memory::device_array;
 
