@@ -70,7 +70,7 @@ struct before_call::waiter {};
 before_call::before_call(std::string, unsigned, std::function<void()>) {}
 before_call::~before_call() = default;
 
-/// Nor does one of the ranks: no call of theirs fails, and none is told.
+/// Nor do faults in the ranks: none of their calls fails, and none is recorded.
 rank_fault::rank_fault(std::size_t number, int rank) : number_(number), rank_(rank) {}
 rank_fault::~rank_fault() = default;
 

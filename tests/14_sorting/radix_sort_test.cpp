@@ -156,7 +156,7 @@ void expect_required_work(std::size_t n, bool pairs, const char* keys_of) {
       const std::size_t least = tiles && !done.kernels.empty() && !waits ? 4U * 2 : 0;
       EXPECT_GE(done.kernels.size(), least)
           << name << of
-          << ": each pass moves the keys when all blocks have counted theirs, in another launch";
+          << ": a pass can move keys only after all blocks have counted theirs, in another launch";
     } else {
       expect_one_sweep(done, bytes_of(keys), bytes, tiles, name + of);
     }

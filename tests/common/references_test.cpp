@@ -47,6 +47,14 @@ TEST(DotErrorBound, HoldsForAChainOfAMillionRoundingsThatAllGoTheSameWay) {
   EXPECT_NEAR(bound, rounded_up - 1, 1e-9);
 }
 
+TEST(DotErrorBound, LetsAThreadOf1024AddItsShareRoundedUp) {
+  for (const std::size_t n : {1, 1024, 1025, 5000}) {
+    const std::vector<float> ones(n, 1.0F);
+    const double share = n <= 1024 ? 1 : n == 1025 ? 2 : 5;
+    EXPECT_EQ(lab::dot_error_bound(ones, ones), lab::dot_error_bound(ones, ones, share + 32));
+  }
+}
+
 TEST(ExactVectors, HaveTheirDotProductInAnyOrder) {
   for (const std::size_t n : {0, 1, 2, 255, 1000, 100'003}) {
     const auto [a, b, dot] = lab::make_exact_vectors(n, 7);

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Devices that are not what they are: a limit that no small case reaches becomes one that it does.
+// Devices that report other properties than their own, so that a small case reaches a limit that
+// otherwise only a huge one would.
 //
 //   #ifdef __CPU_DEVICE__
 //   TEST_P(EachStep, CoversAsManyRowsAsAGridHasBlocks) {
