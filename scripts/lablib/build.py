@@ -11,11 +11,12 @@ import re
 import subprocess
 import sys
 import tempfile
+import threading
 from pathlib import Path
 from typing import Callable, Iterator, List, NoReturn, Optional, Sequence, Tuple
 
 from lablib import diagnostics, processes, starters
-from lablib.console import Progress, paint, say
+from lablib.console import Progress, is_terminal, paint, say
 from lablib.device import Device, cuda_environment
 from lablib.errors import FAILED, MAY_NOT_INSTALL, NOT_POSSIBLE, LabError
 from lablib.exercises import Exercise
@@ -154,7 +155,7 @@ def why_configure(root: Path, preset: str) -> Optional[str]:
 
 
 @contextlib.contextmanager
-def locked(root: Path, preset: str) -> Iterator[None]:
+def locked(root: Path, preset: str, *, wait: bool = True) -> Iterator[None]:
     """Two builds in one folder would spoil each other's results."""
     build = folder(root, preset)
     try:
@@ -168,7 +169,9 @@ def locked(root: Path, preset: str) -> Iterator[None]:
     with file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        except BlockingIOError as error:
+            if not wait:
+                raise LabError(f"another scripts/lab is building in {build}.") from error
             say(f"another scripts/lab is building in {short_path(build, root)}: waiting for it …")
             fcntl.flock(file, fcntl.LOCK_EX)
         yield
@@ -255,6 +258,45 @@ class _Log:
     def __exit__(self, *_: object) -> None:
         with contextlib.suppress(OSError):
             self.file.close()
+
+
+class Ahead:
+    """Builds a target beside other work, with the processor time that this leaves. It says nothing:
+    build() with the same target, once it is needed, finds it made or says what is wrong. (Should
+    this process be killed, processes.py stops the build.)"""
+
+    def __init__(self, root: Path, preset: str, device: Device, target: str):
+        self._arguments = root, preset, device, target
+        self._unwanted = threading.Event()
+        self._thread = threading.Thread(target=self._build, daemon=True)
+        self._thread.start()
+
+    def _build(self) -> None:
+        root, preset, device, target = self._arguments
+        build_folder = folder(source_folder(root), preset)
+        with contextlib.suppress(LabError), locked(root, preset, wait=False):
+            processes.run(
+                ["nice", "cmake", "--build", str(build_folder), "--target", target],
+                on_line=lambda _: None,
+                stop_when=self._unwanted.is_set,
+                cwd=root,
+                env=cuda_environment(device),
+            )
+
+    def stop(self) -> None:
+        self._unwanted.set()
+        self._thread.join()
+
+    def wait(self, title: str) -> None:
+        shown = Progress(f"building {title}") if is_terminal(sys.stderr) else None
+        try:
+            while self._thread.is_alive():
+                if shown is not None:
+                    shown.update()
+                self._thread.join(processes.TICK)
+        finally:
+            if shown is not None:
+                shown.done()
 
 
 def build(

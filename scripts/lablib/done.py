@@ -79,6 +79,19 @@ class Check:
         return sum(case.runs > 0 for one in self.results for case in one.cases.values())
 
 
+def _target(exercise: Exercise, solution: bool) -> str:
+    return f"{build.kind(solution, watched=True)}_test.{exercise.id}"
+
+
+def _cpu(device: Device) -> Device:
+    return device if device.name == "cpu" else Device("cpu", "")
+
+
+def start_to_build(root: Path, exercise: Exercise, device: Device, solution: bool) -> build.Ahead:
+    """The check build, beside the cases that run without it: most of them leave a core idle."""
+    return build.Ahead(root, "cpu", _cpu(device), _target(exercise, solution))
+
+
 def check(
     root: Path,
     exercise: Exercise,
@@ -88,22 +101,23 @@ def check(
     device: Device,
     case_limit: float,
     todos: Todos,
+    ahead: Optional[build.Ahead] = None,
     stop_when: Optional[Callable[[], bool]] = None,
 ) -> Check:
     """Builds the check build of the tests and runs the cases: those on required work, however long
     they take on a busy machine, and then those that took least time, as many as there is time for.
-    A case may wait for a bonus of `todos`, and say more than that.
-    Throws build.Cancelled when `stop_when` says so."""
+    A case may wait for a bonus of `todos`, and say more than that. `ahead`, where given, is what
+    start_to_build() has returned. Throws build.Cancelled when `stop_when` says so."""
     start = time.monotonic()
     title = f"the checks of {exercise.id} {exercise.name}{' (the solution)' if solution else ''}"
-    cpu = device if device.name == "cpu" else Device("cpu", "")
-    target = f"{build.kind(solution, watched=True)}_test.{exercise.id}"
     try:
+        if ahead is not None:
+            ahead.wait(title)
         build.build(
             root,
             "cpu",
-            cpu,
-            [target],
+            _cpu(device),
+            [_target(exercise, solution)],
             title,
             own=None if solution else exercise,
             stop_when=stop_when,

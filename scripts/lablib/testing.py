@@ -89,6 +89,17 @@ def test_exercise(
     if only:
         chosen = _with(only, all_cases, exercise)
         title += f", only {only}"
+    ahead: Optional[build.Ahead] = None
+
+    def is_to_stop(so_far: test_program.Result) -> bool:
+        """Looked at now and then. What is wrong mostly shows in the first thread order: if nothing
+        does, the check build is worth its time."""
+        nonlocal ahead
+        if ahead is None and not watched and not only and len(so_far.orders) > 1:
+            if not not_about_bonus([*result.failures, *so_far.failures], todos):
+                ahead = done.start_to_build(root, exercise, device, solution)
+        return stop_when is not None and stop_when()
+
     shown = Progress(f"testing {title}")
     result = test_program.Result()
     try:
@@ -99,12 +110,14 @@ def test_exercise(
                 cases=names,
                 case_limit=case_limit,
                 on_tick=shown.update,
-                stop_when=(lambda _: stop_when()) if stop_when else None,
+                stop_when=is_to_stop,
             )
             result = part if number == 0 else result.with_more(part)
     finally:
         shown.done()
     if result.cancelled:
+        if ahead is not None:
+            ahead.stop()
         raise build.Cancelled
     if others := [name for name in result.others if name not in all_cases]:
         result.status = 1
@@ -115,6 +128,8 @@ def test_exercise(
     bonus = [case for case in result.failures if case not in core]
     later = [case for case in bonus if waits_for_bonus(case, todos)]
     status = _status(result, bonus, todos)
+    if ahead is not None and status != OK:
+        ahead.stop()
     at_once = functools.partial(done.passes_at_once, program, case_limit=case_limit)
     said = _report(root, exercise, result, status, title, bonus, later, at_once)
     for line in said:
@@ -137,6 +152,7 @@ def test_exercise(
             device=device,
             case_limit=case_limit,
             todos=todos,
+            ahead=ahead,
             stop_when=stop_when,
         )
         if report is not None:

@@ -39,7 +39,7 @@ int add(int a, int b) {
 # which "compiles": a file with the words SYNTAX ERROR is refused as by a compiler, otherwise the
 # script programs/<target> becomes the program.
 CMAKE = """#!{python}
-import os, pathlib, shutil, sys
+import os, pathlib, shutil, sys, time
 root = pathlib.Path.cwd()
 arguments = sys.argv[1:]
 with open(os.environ["FAKE_LOG"], "a") as log:
@@ -65,6 +65,8 @@ elif arguments[0] == "--preset":
 elif arguments[0] == "--build":
     build = pathlib.Path(arguments[1])
     targets = arguments[arguments.index("--target") + 1:] if "--target" in arguments else []
+    if os.environ.get("FAKE_NEVER_BUILT") in targets:
+        time.sleep(600)
     for number, target in enumerate(targets, 1):
         print(f"[{{number}}/{{len(targets)}}] Linking {{target}}", flush=True)
         program = root / "programs" / target

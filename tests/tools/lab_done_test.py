@@ -81,6 +81,26 @@ class DoneTest(LabTest):
         )
         self.assertEqual("done", self.state())
 
+    def second_order(self, then: str) -> str:
+        """The body of a case that begins a second thread order, and waits for the check build."""
+        return (
+            "(event('repetition', order='forward'), event('repetition', order='reverse'),"
+            f" any('watched' in open({str(self.log)!r}).read() or time.sleep(0.01)"
+            f" for _ in range(3000)) and {then})[-1]"
+        )
+
+    def test_the_check_build_is_made_beside_the_second_thread_order(self):
+        self.gtest("lab_test.05.1", ["A"], self.second_order("True"))
+        self.assert_status(0, self.lab("test", "05.1"))
+
+    def test_the_check_build_is_stopped_where_a_case_fails_later(self):
+        self.gtest("lab_test.05.1", ["A"], self.second_order("fails('got 1, expected 2')"))
+        done = self.lab("test", "05.1", FAKE_NEVER_BUILT="watched_lab_test.05.1")
+        self.assert_status(1, done)
+        self.assertIn("got 1, expected 2", done.stdout)
+        running = [path.read_bytes() for path in Path("/proc").glob("[0-9]*/cmdline")]
+        self.assertFalse([one for one in running if str(self.root).encode() in one])
+
     def test_what_only_the_check_build_sees_is_a_failure(self):
         race = "CPU device: race on global memory in kernel k"
         self.gtest("lab_test.05.1", ["A", "B"], watched=f"name == 'A' or fails('{race}')")
