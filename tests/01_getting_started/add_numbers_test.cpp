@@ -31,6 +31,8 @@ using lab::add_numbers::step;
 using lab::testing::at_other_sizes;
 using lab::testing::expect_failures_reported;
 using lab::testing::is_refused_launch;
+using lab::testing::work_of;
+using lab::testing::work_without_values;
 
 constexpr int kMost = std::numeric_limits<int>::max();
 constexpr int kLeast = std::numeric_limits<int>::min();
@@ -44,6 +46,36 @@ REQUIRED_WORK(AKernelThatAdds) {
     EXPECT_TRUE(at_other_sizes([=](int n) { return add(version, n, 7) == n + 7; },
                                {.threads = 1, .fetched = sizeof(int), .writes = sizeof(int)}))
         << name_of(version);
+}
+
+REQUIRED_WORK(AKernelThatAddsWhatWrapsAround) {
+  for (const step version : {step::by_hand, step::owner})
+    EXPECT_TRUE(at_other_sizes([=](int n) { return add(version, kMost, n) == kLeast + (n - 1); },
+                               {.threads = 1, .fetched = sizeof(int), .writes = sizeof(int)}))
+        << name_of(version);
+}
+
+REQUIRED_WORK(ThreadZeroOfTheBlock) {
+  for (const step version : {step::by_hand, step::owner}) {
+    const lab::testing::work done = work_of([=] { return add(version, 40, 2, 64) == 42; });
+    EXPECT_TRUE(as_required(done, {.threads = 1, .fetched = sizeof(int), .writes = sizeof(int)}))
+        << name_of(version);
+    for (const auto& kernel : done.kernels)
+      EXPECT_EQ(kernel.last_thread, 0U)
+          << name_of(version) << ": thread 0 does the work, and the others access nothing";
+  }
+}
+
+REQUIRED_WORK(ALaunchThatOnlyCudaRefuses) {
+  // The error is CUDA's answer, and not what the host knows about limits.
+  for (const step version : {step::by_hand, step::owner})
+    for (const unsigned threads : {0U, 2000U})
+      EXPECT_TRUE(as_required(
+          work_without_values([=] {
+            EXPECT_THROW(add(version, 40, 2, threads), lab::cuda_error) << name_of(version);
+          }),
+          {.kernels = 0, .calls = {"cudaLaunchKernel|cudaLaunchCooperativeKernel"}}))
+          << name_of(version);
 }
 
 class EachStep : public ::testing::TestWithParam<step> {

@@ -129,6 +129,12 @@ class fault : public cpu_device::observer {
   }
 
   const std::vector<call>& calls() const { return calls_; }
+  /// Whether a device was reset after the failure.
+  bool reset_a_device() const {
+    return fired() &&
+           std::any_of(calls_.begin() + static_cast<std::ptrdiff_t>(fails_), calls_.end(),
+                       [](const call& c) { return c.name == "cudaDeviceReset"; });
+  }
   /// Ranges of NVTX that were begun and not ended; negative: more were ended than begun.
   int open_ranges() const { return open_ranges_; }
   bool fired() const { return fails_ < calls_.size(); }
@@ -318,18 +324,24 @@ std::string fail_one(const fault_subject& subject, const std::vector<call>& call
   std::string complaint;
   call failed = calls[n];
   int open_ranges = 0;
+  bool reset = false;
   {
     const silence quiet(tidies_up(failed));
     fault injected(n);
     complaint = complain_about_outcome(subject, injected);
     if (injected.fired()) failed = injected.failed();  // another one, if several threads make calls
     open_ranges = injected.open_ranges();
+    reset = injected.reset_a_device();
   }
   const std::string failure = what_failed(n, calls.size(), failed) + ", ";
   const cudaError_t pending = cudaGetLastError();
   const int device = inventory::current_device();
   finish_all_work(device);
   if (!complaint.empty()) return failure + complaint;
+  if (reset)
+    return failure +
+           "the function called cudaDeviceReset(), which also frees what its caller has on this "
+           "device. Free what the function itself has allocated.";
   if (pending != cudaSuccess)
     return failure + "the function left " + cudaGetErrorName(pending) +
            " in the runtime, so the next cudaGetLastError() would report it. " +

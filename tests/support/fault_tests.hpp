@@ -60,7 +60,8 @@ bool has_the_device();
 ///
 /// - lab::cuda_error (lab::cublas_error, lab::nccl_error) with the code of the failed call comes
 /// out of it;
-/// - device memory, streams, events, handles … are as many as before, and so is the current device;
+/// - device memory, streams, events, handles … are as many as before, and so is the current device,
+/// which has not been reset;
 /// - each range of NVTX that was begun has been ended;
 /// - `inputs`, what `call` reads, are what they were;
 /// - cudaGetLastError() has nothing to report;

@@ -337,6 +337,7 @@ struct recording::recorder final : cpu_device::observer {
     if (done.kernels.empty()) return;
     recorded_work::kernel& k = done.kernels.back();
     of_thread& its_own = by_thread[std::uint64_t{e.block} << 32 | e.thread];
+    k.last_thread = std::max<std::uint64_t>(k.last_thread, e.thread);
     if (e.shared) {
       ++k.shared;
       ++its_own.shared;
@@ -678,7 +679,8 @@ void visit_parts(recorded_work::kernel& k, const Visit& visit) {
   visit(k.warp_functions), visit(k.async_bytes);
   visit(k.reads), visit(k.writes), visit(k.plain_writes), visit(k.shared), visit(k.atomics);
   visit(k.shared_atomics), visit(k.bytes_a_load), visit(k.atomic_places), visit(k.accesses);
-  visit(k.busiest), visit(k.plain), visit(k.busiest_of_blocks), visit(k.threads);
+  visit(k.busiest), visit(k.plain), visit(k.busiest_of_blocks), visit(k.threads),
+      visit(k.last_thread);
   visit(k.busy_blocks), visit(k.atomic_threads), visit(k.shared_of_busiest), visit(k.exchanges);
   visit(k.copies_under_way), visit(k.fences);
 }
