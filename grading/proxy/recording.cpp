@@ -76,6 +76,9 @@ rank_fault::~rank_fault() = default;
 
 /// Calls fail where an observer of the device says so, and that does not cross: such cases are
 /// skipped, and take no part in grading.
+next_call_fails::next_call_fails(const std::string&, cudaError_t) : before_(0) {}
+next_call_fails::~next_call_fails() = default;
+bool next_call_fails::has_failed() const { return before_ != 0; }
 bool has_the_device() { return false; }
 void fail_each_call(const fault_subject&) {}
 void fail_a_call_of_a_thread(const fault_subject&, const std::string&) {}

@@ -8,6 +8,7 @@
 #include <cpu_device.h>
 #endif
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
@@ -46,6 +47,7 @@ using lab::testing::at_other_sizes;
 using lab::testing::expect_failures_reported;
 using lab::testing::matches;
 using lab::testing::work_of;
+using lab::testing::work_without_values;
 
 struct named_mistake {
   mistake value;
@@ -90,6 +92,27 @@ REQUIRED_WORK(AKernelThatWritesTheNumbers) {
   EXPECT_EQ(done.calls.at("cudaLaunchKernel"), 3U) << "with 4096, 2048 and 1024 threads per block";
   EXPECT_TRUE(at_other_sizes(writes, {.threads = 1, .fetched = 1, .writes = 1}, {3, 40}));
 }
+
+REQUIRED_WORK(AFurtherCallByIsLost) {
+  // The last error is what an earlier call has met; whether the device is lost, a further one says.
+  const auto done = work_without_values([] { EXPECT_FALSE(is_lost()); });
+  EXPECT_TRUE(std::any_of(done.calls.begin(), done.calls.end(), [](const auto& call) {
+    return call.first != "cudaGetLastError" && call.first != "cudaPeekAtLastError";
+  })) << "nothing is called that would fail if the device were lost";
+}
+
+#ifdef __CPU_DEVICE__
+TEST(Requires, ABlockThatIsTooLarge) {
+  // CUDA has the same error for a grid without blocks; the CPU device prints what was wrong.
+  if (!lab::testing::detail::has_the_device()) GTEST_SKIP() << "another process prints it";
+  ::testing::internal::CaptureStderr();
+  (void)provoke(mistake::bad_configuration);
+  const std::string said = ::testing::internal::GetCapturedStderr();
+  EXPECT_TRUE(said.find("the block") != std::string::npos &&
+              said.find("is too large") != std::string::npos)
+      << "that was no block of more threads than a block may have: " << said;
+}
+#endif
 
 // --- the macro -----------------------------------------------------------------------------------
 
@@ -140,6 +163,13 @@ TEST(Check, TakesTheErrorOutOfTheRuntime) {
   (void)check_code(cudaErrorInvalidValue);
   EXPECT_EQ(cudaGetLastError(), cudaSuccess)
       << "an error was left in the runtime: the next launch check would report it";
+}
+
+TEST(Check, LeavesTheRuntimesErrorAloneWhereItsOwnCallSucceeds) {
+  leave_an_error();
+  (void)check_code(cudaSuccess);
+  EXPECT_EQ(cudaGetLastError(), cudaErrorInvalidValue)
+      << "nothing else happens: the error of another call is not CHECK's to take out";
 }
 
 // --- mistakes ------------------------------------------------------------------------------------
@@ -211,7 +241,7 @@ TEST(IsLost, TellsALastErrorFromAStickyOne) {
 TEST(StickyDeathTest, AKernelThatFollowsANullPointerCostsTheDevice) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");  // a new process, not a copy of this one
   EXPECT_EXIT(follow_a_null_pointer_and_say(), ::testing::ExitedWithCode(0),
-              "RESULT cudaErrorIllegalAddress in cudaDeviceSynchronize\\(\\), lost, then lost, "
+              "RESULT cudaErrorIllegalAddress in cuda[A-Za-z]+\\(.*\\), lost, then lost, "
               "cudaMalloc: cudaErrorIllegalAddress");
   EXPECT_FALSE(is_lost()) << "here, in this process";
 }
@@ -257,6 +287,12 @@ TEST_P(Threads, NumberWhateverTheBlock) {
   }
 }
 
+/// Whether a call returns the error of a launch. (cudaLaunchKernel and its like do so themselves.)
+bool says_what_a_launch_met(const std::string& call) {
+  return call == "cudaGetLastError()" || call == "cudaPeekAtLastError()" ||
+         call.starts_with("cudaLaunch");
+}
+
 TEST_P(Threads, AreHalvedUntilTheyFit) {
   const numbering got = number(100, GetParam());
   EXPECT_EQ(got.threads, reference_threads(GetParam(), largest_block()));
@@ -265,7 +301,7 @@ TEST_P(Threads, AreHalvedUntilTheyFit) {
   ASSERT_EQ(got.refused.size(), halvings);
   for (const failure& each : got.refused) {
     EXPECT_TRUE(is_refused_launch(each.name)) << each.name;
-    EXPECT_EQ(each.call, "cudaGetLastError()");
+    EXPECT_TRUE(says_what_a_launch_met(each.call)) << each.call;
   }
 }
 
@@ -310,16 +346,23 @@ TEST(NumbersDeathTest, ThatAGridCanWriteAreRefusedByTheMemoryOnly) {
 }
 #endif
 
-// The check of the launch finds an error that was left in the runtime. It cannot be distinguished
-// from the launch's own, so it is handled by its name.
+// The check of a launch by <<<>>> finds an error that was left in the runtime. It cannot be
+// distinguished from the launch's own, so it is handled by its name. cudaLaunchKernel returns its
+// own error: then nothing is wrong with the launch.
+
+void expect_first_launch_done(const numbering& got, unsigned threads) {
+  EXPECT_EQ(got.threads, threads) << "smaller blocks do not help against this";
+  EXPECT_TRUE(got.refused.empty());
+  EXPECT_TRUE(matches(lab::compare_exact(got.values, reference_values(got.values.size()))));
+  (void)cudaGetLastError();
+}
 
 TEST(Numbers, AreNotTriedAgainForAnErrorThatIsNoRefusal) {
   void* memory = nullptr;
   (void)cudaMalloc(&memory, std::size_t{1} << 50);
   ASSERT_EQ(cudaPeekAtLastError(), cudaErrorMemoryAllocation);
   try {
-    (void)number(100, 128);
-    ADD_FAILURE() << "smaller blocks do not help against this: it belongs to the caller";
+    expect_first_launch_done(number(100, 128), 128);
   } catch (const failed_call& error) {
     EXPECT_EQ(error.why.name, "cudaErrorMemoryAllocation");
   }
@@ -330,13 +373,29 @@ TEST(Numbers, AreNotTriedAgainForAnErrorThatIsNoRefusal) {
 TEST(Numbers, AreNotTriedWithFewerThanOneThread) {
   leave_an_error();  // cudaErrorInvalidValue, the name of a refusal
   try {
-    (void)number(100, 1);
-    ADD_FAILURE() << "half of one thread is none: the refusal belongs to the caller";
+    expect_first_launch_done(number(100, 1), 1);
   } catch (const failed_call& error) {
     EXPECT_EQ(error.why.name, "cudaErrorInvalidValue");
   }
   EXPECT_EQ(cudaGetLastError(), cudaSuccess)
       << "an error was left in the runtime: the next launch check would report it";
+}
+
+FAULT_TEST(Numbers, AreNotTriedAgainWhereAnotherCallSaysInvalidValue) {
+  // The name of a refusal, but no launch's.
+  if (!lab::testing::detail::has_the_device())
+    GTEST_SKIP() << "which calls fail is not ours to say";
+  const auto done = work_without_values([] { (void)number(100, 128); });
+  for (const auto& [function, times] : done.calls) {
+    const bool releases =
+        function.find("Free") != std::string::npos || function.find("Destroy") != std::string::npos;
+    if (says_what_a_launch_met(function + "()") || releases) continue;
+    const lab::testing::detail::next_call_fails fault(function, cudaErrorInvalidValue);
+    EXPECT_ANY_THROW((void)number(100, 128))
+        << "smaller blocks do not help against a " << function << " that fails";
+    EXPECT_TRUE(fault.has_failed()) << function;
+    EXPECT_EQ(cudaGetLastError(), cudaSuccess) << function << ": its error was left in the runtime";
+  }
 }
 
 /// number(), whose errors have names instead of codes.

@@ -507,6 +507,13 @@ void fail_each_call_of_ranks(const fault_subject& subject,
 
 }  // namespace
 
+next_call_fails::next_call_fails(const std::string& function, cudaError_t status)
+    : before_(cpu_device::faults_fired()) {
+  cpu_device::fail_call(function, 1, status);
+}
+next_call_fails::~next_call_fails() { cpu_device::clear_faults(); }
+bool next_call_fails::has_failed() const { return cpu_device::faults_fired() != before_; }
+
 bool has_the_device() { return true; }
 
 void fail_each_call(const fault_subject& subject) {
@@ -547,6 +554,10 @@ void fail_a_call_of_a_thread(const fault_subject& subject, const std::string& fu
 #else
 
 namespace lab::testing::detail {
+
+next_call_fails::next_call_fails(const std::string&, cudaError_t) : before_(0) {}
+next_call_fails::~next_call_fails() = default;
+bool next_call_fails::has_failed() const { return before_ != 0; }
 
 bool has_the_device() { return false; }
 void fail_each_call(const fault_subject&) {}

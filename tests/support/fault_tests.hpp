@@ -13,8 +13,10 @@
 // stay correct, but they do not exist: nothing is skipped, and nothing passes without having run.
 #pragma once
 
+#include <cuda_runtime.h>
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <functional>
 #include <initializer_list>
 #include <optional>
@@ -47,6 +49,19 @@ struct fault_subject {
 };
 void fail_each_call(const fault_subject& subject);
 void fail_a_call_of_a_thread(const fault_subject& subject, const std::string& function);
+
+/// While one lives, the next call of a function fails with `status`; later ones do not.
+class next_call_fails {
+ public:
+  next_call_fails(const std::string& function, cudaError_t status);
+  next_call_fails(const next_call_fails&) = delete;
+  next_call_fails& operator=(const next_call_fails&) = delete;
+  ~next_call_fails();
+  bool has_failed() const;
+
+ private:
+  std::size_t before_;
+};
 
 /// Whether this process has the device, so that it can choose which calls fail. A grader does not.
 bool has_the_device();
