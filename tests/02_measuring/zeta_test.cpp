@@ -134,7 +134,9 @@ TEST_P(EachKind, ForgetsThePreviousCall) {
 
 TEST_P(EachKind, RefusesExponentsThatMakeNoSense) {
   for (const unsigned s : {0U, 1U, kLargestExponent + 1, std::numeric_limits<unsigned>::max()})
-    EXPECT_THROW((void)sum(GetParam().version, GetParam().type, s, 10), lab::invalid_input) << s;
+    for (const std::size_t n : {10U, 0U})  // also if there is nothing to add
+      EXPECT_THROW((void)sum(GetParam().version, GetParam().type, s, n), lab::invalid_input)
+          << "s = " << s << ", " << n << " terms";
   EXPECT_TRUE(adds_the_terms(GetParam(), 2, 10));  // and goes on
 }
 
