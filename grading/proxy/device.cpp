@@ -270,9 +270,10 @@ void set_peer_group(unsigned devices) {
 void set_lanes_get(lanes_get what) {
   (void)grading::ask<bool, lanes_get>("set_lanes_get", false, what);
 }
-void set_said_of_devices(const cudaDeviceProp* what) {
-  (void)grading::ask<bool, bool, wire::raw<cudaDeviceProp>>(
-      "set_said_of_devices", false, what != nullptr, {what == nullptr ? cudaDeviceProp{} : *what});
+void set_said_of_devices(const cudaDeviceProp* what, int of) {
+  (void)grading::ask<bool, bool, wire::raw<cudaDeviceProp>, int>(
+      "set_said_of_devices", false, what != nullptr, {what == nullptr ? cudaDeviceProp{} : *what},
+      of);
 }
 void set_said_of_pinned_memory(said_of_pinned_memory what) {
   (void)grading::ask<bool, said_of_pinned_memory>("set_said_of_pinned_memory", false, what);

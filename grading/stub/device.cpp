@@ -115,12 +115,13 @@ const offer kOffers[] = {
     setting<cpu_device::stream_policy>("set_stream_policy", cpu_device::set_stream_policy),
     setting<unsigned>("set_peer_group", cpu_device::set_peer_group),
     setting<cpu_device::lanes_get>("set_lanes_get", cpu_device::set_lanes_get),
-    setting<bool, raw<cudaDeviceProp>>("set_said_of_devices",
-                                       [](bool is_said, const raw<cudaDeviceProp>& what) {
-                                         static cudaDeviceProp said;
-                                         said = what.value;
-                                         cpu_device::set_said_of_devices(is_said ? &said : nullptr);
-                                       }),
+    setting<bool, raw<cudaDeviceProp>, int>(
+        "set_said_of_devices",
+        [](bool is_said, const raw<cudaDeviceProp>& what, int of) {
+          static cudaDeviceProp said;
+          said = what.value;
+          cpu_device::set_said_of_devices(is_said ? &said : nullptr, of);
+        }),
     setting<cpu_device::said_of_pinned_memory>("set_said_of_pinned_memory",
                                                cpu_device::set_said_of_pinned_memory),
     setting<unsigned char>("fill_new_memory_with",

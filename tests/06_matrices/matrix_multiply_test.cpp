@@ -15,14 +15,18 @@
 #include <type_traits>
 #include <vector>
 
+#include "current_device.hpp"
 #include "fault_tests.hpp"
 #include "full_size.hpp"
 #include "lab/closeness.hpp"
+#include "lab/device_limits.hpp"
 #include "lab/errors.hpp"
 #include "lab/launch_limits.hpp"
 #include "lab/matrix_closeness.hpp"
 #include "lab/random.hpp"
+#include "lab/time_kernel.hpp"
 #include "lab_testing.hpp"
+#include "pretended_devices.hpp"
 #include "required_work.hpp"
 
 namespace lab::matrix_multiply {
@@ -45,6 +49,11 @@ using lab::testing::kManyBlocks;
 using lab::testing::matches;
 using lab::testing::timed;
 using lab::testing::work_of;
+
+#ifdef __CPU_DEVICE__
+const lab::testing::setting kTwoDevices("CPU_DEVICE_COUNT", "2",
+                                        lab::testing::setting::when::unless_given);
+#endif
 
 template <class T>
 std::span<const T> view(const std::vector<T>& values) {
@@ -182,6 +191,24 @@ TYPED_TEST(Precision, StaysWithinTheBoundOfItsType) {
   expect_right_product<TypeParam>({33, 47, 1000}, 5);
 }
 
+TEST(Floats, AreAddedUpInFloat) {
+  // Of a thousand sums in float hardly any is what the sum in double would be rounded to, whatever
+  // their order is.
+  const shape size{13, 17, 1000};
+  const auto a = random_matrix<float>(size.m * size.k, 21, -1, 3);
+  const auto b = random_matrix<float>(size.k * size.n, 22, -20, 10);
+  const auto c = multiply(view(a), view(b), size).c;
+  ASSERT_EQ(c.size(), size.m * size.n);
+  std::size_t rounded_once = 0;
+  for (std::size_t row = 0; row < size.m; ++row) {
+    const auto exact = lab::multiply_row(view(a), view(b), size.n, size.k, row).value;
+    for (std::size_t column = 0; column < size.n; ++column)
+      if (c[row * size.n + column] == static_cast<float>(exact[column])) ++rounded_once;
+  }
+  EXPECT_LT(rounded_once, c.size() / 20 * 19)
+      << "of " << c.size() << " sums are those of doubles, rounded once: which type has the sum?";
+}
+
 TYPED_TEST(Precision, KeepsRowsWithInfinitiesApart) {
   const shape size{20, 21, 19};
   auto a = random_matrix<TypeParam>(size.m * size.k, 5, 1, 2);
@@ -259,6 +286,12 @@ TYPED_TEST(Precision, MultipliesWhatIsThereNow) {
   expect_right_product<TypeParam>({50, 60, 70}, 2);
 }
 
+TYPED_TEST(Precision, IsTheSameProductWhereTheKernelIsRepeated) {
+  // As a program repeats it to measure its time: C has the previous launch's elements then.
+  const lab::repeated_timing samples(3);
+  expect_right_product<TypeParam>({17, 18, 19}, 3);
+}
+
 // --- refusals ------------------------------------------------------------------------------------
 
 TYPED_TEST(Precision, RefusesMatricesOfOtherSizes) {
@@ -294,6 +327,37 @@ TYPED_TEST(Precision, RefusesMoreRowsThanAGridHasBlocksAndNamesTheLimit) {
   }
   expect_right_product<TypeParam>({3, 4, 5}, 1);  // and works again afterwards
 }
+
+TYPED_TEST(Precision, RefusesTooManyRowsOfZeros) {
+  const std::vector<TypeParam> none;  // k is 0
+  const std::size_t rows = grid_limit() * 16 + 1;
+  EXPECT_THROW(multiply(view(none), view(none), {rows, 1, 0}), lab::invalid_input);
+}
+
+#ifdef __CPU_DEVICE__
+TYPED_TEST(Precision, AsksTheDeviceForItsLimit) {
+  const lab::testing::pretended_devices low([](cudaDeviceProp& p) { p.maxGridSize[1] = 3; });
+  expect_right_product<TypeParam>({48, 2, 5}, 4);
+  const std::vector<TypeParam> a(49), b(1);
+  EXPECT_THROW(multiply(view(a), view(b), {49, 1, 1}), lab::invalid_input);
+}
+
+TYPED_TEST(Precision, AsksTheCurrentDevice) {
+  if (lab::device_count() < 2) GTEST_SKIP() << "there is one device";
+  const std::vector<TypeParam> a(49, TypeParam{1}), b(1, TypeParam{1});
+  for (const int low : {0, 1}) {
+    const lab::testing::pretended_devices one([](cudaDeviceProp& p) { p.maxGridSize[1] = 3; }, low);
+    for (const int current : {0, 1}) {
+      const lab::testing::on_device here(current);
+      if (current == low) {
+        EXPECT_THROW(multiply(view(a), view(b), {49, 1, 1}), lab::invalid_input) << current;
+      } else {
+        EXPECT_EQ(multiply(view(a), view(b), {49, 1, 1}).c, a) << current;
+      }
+    }
+  }
+}
+#endif
 
 // --- time ----------------------------------------------------------------------------------------
 

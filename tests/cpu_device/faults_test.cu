@@ -484,6 +484,11 @@ TEST(DeviceProperties, AreWhatTheyAreSaidToBe) {
   EXPECT_EQ(warp, 48);
   EXPECT_EQ(cudaGetDeviceProperties(&heard, 1 << 20), cudaErrorInvalidDevice);
   EXPECT_EQ(cudaGetLastError(), cudaErrorInvalidDevice);
+  for (const int device : {1, 0}) {
+    cpu_device::set_said_of_devices(&made_up, device);
+    EXPECT_EQ(cudaDeviceGetAttribute(&warp, cudaDevAttrWarpSize, 0), cudaSuccess);
+    EXPECT_EQ(warp, device == 0 ? 48 : 32);
+  }
   cpu_device::set_said_of_devices(nullptr);
   EXPECT_EQ(cudaDeviceGetAttribute(&warp, cudaDevAttrWarpSize, 0), cudaSuccess);
   EXPECT_EQ(warp, 32);

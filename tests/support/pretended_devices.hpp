@@ -21,14 +21,15 @@
 
 namespace lab::testing {
 
-/// While it lives, every device says of itself what `change` makes of the properties of device 0.
+/// While it lives, every device, or only device `of`, says of itself what `change` makes of the
+/// properties of device 0.
 class pretended_devices {
  public:
   template <class Change>
-  explicit pretended_devices(const Change& change) {
+  explicit pretended_devices(const Change& change, int of = cpu_device::kEveryDevice) {
     CUDA_CHECK(cudaGetDeviceProperties(&properties_, 0));
     change(properties_);
-    cpu_device::set_said_of_devices(&properties_);
+    cpu_device::set_said_of_devices(&properties_, of);
   }
   pretended_devices(const pretended_devices&) = delete;
   pretended_devices& operator=(const pretended_devices&) = delete;

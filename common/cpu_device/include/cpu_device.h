@@ -71,9 +71,10 @@ void set_lanes_get(lanes_get what);
 enum class said_of_pinned_memory { the_truth, unregistered, elsewhere };
 void set_said_of_pinned_memory(said_of_pinned_memory what);
 
-/// What cudaGetDeviceProperties() reports for every device from now on, and so what
-/// cudaDeviceGetAttribute() does; null: the truth again. The caller keeps `*what` alive.
-void set_said_of_devices(const cudaDeviceProp* what);
+/// What cudaGetDeviceProperties() reports from now on, and so what cudaDeviceGetAttribute() does,
+/// for every device or only for device `of`; null: the truth again. The caller keeps `*what` alive.
+constexpr int kEveryDevice = -1;
+void set_said_of_devices(const cudaDeviceProp* what, int of = kEveryDevice);
 
 /// The clock that events take their times from, from now on, in nanoseconds; null: the machine's
 /// again. So what cudaEventElapsedTime() returns can be known before.

@@ -326,14 +326,19 @@ using namespace cpu_device;
 
 namespace {
 std::atomic<const cudaDeviceProp*> said_of_devices = nullptr;
+std::atomic<int> said_of = kEveryDevice;
+}  // namespace
+void cpu_device::set_said_of_devices(const cudaDeviceProp* what, int of) {
+  said_of = of;
+  said_of_devices = what;
 }
-void cpu_device::set_said_of_devices(const cudaDeviceProp* what) { said_of_devices = what; }
 
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* p, int device) {
   return call(api::cudaGetDeviceProperties, [&] {
     if (p == nullptr) return fail(cudaErrorInvalidValue);
     if (!is_device(device)) return no_such_device(device);
-    if (const cudaDeviceProp* const said = said_of_devices.load(); said != nullptr) {
+    const bool is_meant = said_of == kEveryDevice || said_of == device;
+    if (const cudaDeviceProp* const said = said_of_devices.load(); said != nullptr && is_meant) {
       *p = *said;
       return cudaSuccess;
     }
