@@ -15,6 +15,7 @@
 #include "full_size.hpp"
 #include "lab/errors.hpp"
 #include "lab/launch_limits.hpp"
+#include "lab/time_kernel.hpp"
 #include "lab_testing.hpp"
 #include "reference.hpp"
 #include "required_work.hpp"
@@ -64,13 +65,34 @@ REQUIRED_WORK(ThreadsThatCountThemselves) {
     EXPECT_TRUE(as_required(
         done, {.threads = 2, .blocks = 2, .fetched = sizeof(std::uint64_t), .atomics = true}))
         << name;
-    for (const auto& k : done.kernels)
-      EXPECT_EQ(std::tuple(k.blocks, k.block_x, k.block_y), std::tuple(6U, 5U, 7U)) << name;
     EXPECT_LE(done.bytes_copied(cudaMemcpyDeviceToHost), sizeof(std::uint64_t))
         << name << ": one counter comes back, not several that the host adds up";
     EXPECT_TRUE(at_other_sizes([&](unsigned n) { return is_right({{n, n + 1}, {1, 2}}); })) << name;
     EXPECT_TRUE(at_other_sizes([&](unsigned n) { return is_right({{1, 1}, {1, n}}); })) << name;
   }
+}
+
+REQUIRED_WORK(AGridOfTheShapeThatWasAskedFor) {
+  // Also where the threads of whole rows or columns of blocks cannot fulfil the condition.
+  for (const auto& [criterion, name] : kConditions)
+    for (const shape& grid : {shape{{3, 2}, {5, 7}}, shape{{1, 6}, {2, 3}}, shape{{6, 1}, {2, 3}},
+                              shape{{50, 1}, {1, 1}}, shape{{1, 50}, {1, 1}}}) {
+      const lab::testing::work done = work_of([&, criterion = criterion] {
+        return count(criterion, grid).count == closed_form(criterion, grid);
+      });
+      EXPECT_TRUE(as_required(done, {.threads = 1, .fetched = sizeof(std::uint64_t)})) << name;
+      std::size_t in_this_shape = 0;
+      for (const auto& k : done.kernels) {
+        const bool has_it =
+            std::tuple(k.grid_x, k.grid_y, k.block_x, k.block_y) ==
+            std::tuple(grid.blocks.x, grid.blocks.y, grid.threads.x, grid.threads.y);
+        if (has_it) ++in_this_shape;
+        // (One that counts nobody may set the counter to 0.)
+        EXPECT_TRUE(has_it || k.atomics == 0)
+            << name << ", " << name_of(grid) << ": " << k.name << " has another shape";
+      }
+      EXPECT_GE(in_this_shape, 1U) << name << ", " << name_of(grid) << ": launches in this shape";
+    }
 }
 
 REQUIRED_WORK(EachThreadForItself) {
@@ -155,6 +177,13 @@ TEST_P(EachCondition, BeginsAtZeroEveryTime) {
   // Counts that are left in memory that is allocated again would add up.
   for (const shape& grid : {shape{{9, 4}, {8, 8}}, shape{{9, 4}, {8, 8}}, shape{{1, 2}, {3, 1}}})
     EXPECT_EQ(count(criterion(), grid).count, closed_form(criterion(), grid)) << name_of(grid);
+}
+
+TEST_P(EachCondition, BeginsAtZeroWhenItsKernelIsRepeated) {
+  // As a program repeats it to measure its time: with the counter of the previous launch.
+  const lab::repeated_timing samples(3);
+  const shape grid{{9, 4}, {8, 8}};
+  EXPECT_EQ(count(criterion(), grid).count, closed_form(criterion(), grid));
 }
 
 TEST_P(EachCondition, CountsAsManyRowsAndColumnsAsAGridCanHave) {
