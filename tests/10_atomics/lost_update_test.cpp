@@ -20,6 +20,7 @@
 #include "lab/cuda_check.hpp"
 #include "lab/errors.hpp"
 #include "lab/random.hpp"
+#include "lab/time_kernel.hpp"
 #include "lab_testing.hpp"
 #include "reference.hpp"
 #include "required_work.hpp"
@@ -167,6 +168,11 @@ TEST_P(ReplayOf, RandomTurnsIsAsScheduled) {
   EXPECT_TRUE(is_as_scheduled(random_turns(turns, threads, threads + turns), threads, -5));
 }
 
+TEST(Replay, HasMoreTurnsThanSharedMemoryCanHold) {
+  const std::size_t turns = 30'000;  // 240,000 bytes
+  EXPECT_TRUE(is_as_scheduled(random_turns(turns, 3, 8), 3, 1));
+}
+
 TEST(Replay, CountsEveryThreadWhereAllTakeTurns) {
   std::vector<turn> turns;
   for (unsigned thread = kMostThreads; thread-- > 0;)
@@ -222,6 +228,12 @@ TEST(CountEverybody, BeginsAtZeroEveryTime) {
   EXPECT_EQ(count(3, 40, 2).count, 240U);
   EXPECT_EQ(count(3, 40, 2).count, 240U);
   EXPECT_EQ(count(1, 1, 1).count, 1U);
+}
+
+TEST(CountEverybody, BeginsAtZeroWhenItsKernelIsRepeated) {
+  // As a program repeats it to measure its time: with the counter of the previous launch.
+  const lab::repeated_timing samples(3);
+  EXPECT_EQ(count(3, 40, 2).count, 240U);
 }
 
 TEST(CountEverybody, IsZeroForNobody) {
