@@ -184,6 +184,20 @@ TEST_P(EachStep, LosesNoMoreInLongerVectors) {
   });
 }
 
+TEST_P(EachStep, LosesNoMoreInMorePasses) {
+  // Nor does it grow with the passes: one element of each is not 0. If the passes add to the same
+  // floats, those that come after 2^24 are lost.
+  lab::testing::expect_at_full_size([&] {
+    vector a(64 * kMostInAPass, 0.0F);
+    const vector b(a.size(), 1.0F);
+    for (std::size_t i = 0; i < a.size(); i += kMostInAPass) a[i] = i == 0 ? 0x1p24F : 0.96875F;
+    const double bound = error_bound(a, b);
+    EXPECT_LT(bound, 36.0);
+    return matches(
+        lab::compare(dot(version(), a, b).value, lab::dot_in_double(a, b), {.absolute = bound}));
+  });
+}
+
 TEST_P(EachStep, ReadsNothingBeyondTheEndsOfItsVectors) {
   // After both of them, there are addresses without memory.
   constexpr std::size_t kBytes = std::size_t{1} << 18;  // a multiple of every page
