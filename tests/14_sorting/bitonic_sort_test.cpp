@@ -21,10 +21,11 @@ struct tile {
   std::size_t length;
   std::uint64_t barriers;
 };
-/// What a step sorts in one launch: with a barrier for each of the 55 stages, or for each group of
-/// a level, of which the levels 1 to 12 have 24.
+/// What a step sorts in one launch: with at most a barrier before and one after each of the 55
+/// stages; or with one for each group of up to four stages, of which the levels 1 to 12 have 24.
+/// Two more are for loading and storing the tile.
 constexpr tile tile_of(network::step version) {
-  return version == network::step::shared_tiles ? tile{1024, 55} : tile{4096, 24};
+  return version == network::step::shared_tiles ? tile{1024, 2 * 55 + 2} : tile{4096, 24 + 2};
 }
 
 }  // namespace
@@ -32,6 +33,21 @@ constexpr tile tile_of(network::step version) {
 #include "network_tests.hpp"  // needs the names above
 
 namespace {
+
+REQUIRED_WORK(SixteenElementsForEachThreadWhateverTheLength) {
+  const std::string name = "registers";
+  const key_values input = make_key_values(16384, 15);
+  for (const std::size_t length :
+       {std::size_t{2}, std::size_t{8}, std::size_t{64}, std::size_t{1024}, std::size_t{16384}}) {
+    const lab::testing::work done = work_of([&] {
+      return sorts(step::registers, input, {16384 / length, length});
+    });
+    EXPECT_TRUE(as_required(done, {.threads = 512, .fetched = 2 * bytes_of(input.keys)})) << name;
+    for (const auto& k : done.kernels)
+      EXPECT_LE(16 * k.all_threads(), input.keys.size())
+          << name << ", arrays of " << length << ": there are threads with fewer elements";
+  }
+}
 
 TEST(Registers, GoToGlobalMemoryLessOften) {
   // Levels 13 to 16: a launch for up to four stages, and one for the tiles.

@@ -4,7 +4,8 @@
 // What every sorting network must do: the tests that 14.1 and 14.2 have in common. The file that
 // includes this one has said before which network it is, as `namespace network = lab::…;`, has
 // listed its steps, as kSteps, and says of each what it sorts in a single launch, as tile_of(step):
-// arrays of which length, with how many barriers. Blocks of the step shared_tiles have 512 threads.
+// arrays of which length, with how many barriers at most. Blocks of the step shared_tiles have 512
+// threads.
 #pragma once
 
 #include <cstddef>
@@ -79,10 +80,9 @@ REQUIRED_WORK(TilesThatAreSortedByTheirThreadsInOneLaunch) {
       const lab::testing::work done = work_of([&, version = version, length = length] {
         return sorts(version, input, {16384 / length, length});
       });
-      // With a barrier before and after each stage, there would be twice as many.
       EXPECT_TRUE(as_required(done, {.threads = 1024,
                                      .blocks = 4,
-                                     .barriers = 2 * barriers + 2,
+                                     .barriers = barriers,
                                      .reads = bytes,
                                      .writes = bytes,
                                      .reads_at_most = bytes,
@@ -114,6 +114,33 @@ REQUIRED_WORK(AsManyLaunchesAsAreClaimed) {
       if (version == step::shared_tiles) {
         EXPECT_EQ(k.threads_per_block, 512U) << name;
       }
+  }
+}
+
+REQUIRED_WORK(KernelsForWhatIsInOrderAlready) {
+  // A network makes the same comparisons whatever the keys are.
+  key_values rising = make_key_values(4096, 2);
+  for (std::size_t i = 0; i < 4096; ++i) rising.keys[i] = static_cast<std::uint32_t>(3 * i);
+  const key_values equal = make_key_values(4096, 2, 0);
+  for (const auto& [version, name] : kSteps)
+    for (const key_values& input : {rising, equal})
+      for (const std::size_t length : {std::size_t{64}, std::size_t{4096}})
+        EXPECT_TRUE(as_required(work_of([&, version = version] {
+                                  return sorts(version, input, {4096 / length, length});
+                                }),
+                                {.threads = 128, .fetched = 2 * bytes_of(input.keys)}))
+            << name << ", " << 4096 / length << " arrays of " << length;
+}
+
+REQUIRED_WORK(BlocksOf512ThreadsForFewElements) {
+  const std::string name = "shared_tiles";
+  for (const batch arrays : {batch{1, 2}, batch{3, 16}, batch{1, 512}}) {
+    const key_values input = make_key_values(arrays.count * arrays.length, 14);
+    const lab::testing::work done =
+        work_of([&] { return sorts(step::shared_tiles, input, arrays); });
+    EXPECT_TRUE(as_required(done, {.threads = 1, .fetched = bytes_of(input.keys)})) << name;
+    for (const auto& k : done.kernels)
+      EXPECT_EQ(k.threads_per_block, 512U) << name << ", arrays of " << arrays.length;
   }
 }
 

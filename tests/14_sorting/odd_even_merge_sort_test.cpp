@@ -27,9 +27,10 @@ struct tile {
   std::size_t length;
   std::uint64_t barriers;
 };
-/// What a step sorts in one launch, with a barrier for each of the 55 or 78 stages.
+/// What a step sorts in one launch, with at most a barrier before and one after each of the 55 or
+/// 78 stages, and two for loading and storing the tile.
 constexpr tile tile_of(network::step version) {
-  return version == network::step::shared_tiles ? tile{1024, 55} : tile{4096, 78};
+  return version == network::step::shared_tiles ? tile{1024, 2 * 55 + 2} : tile{4096, 2 * 78 + 2};
 }
 
 }  // namespace
