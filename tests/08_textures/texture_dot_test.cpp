@@ -67,7 +67,8 @@ REQUIRED_WORK(AKernelThatReadsTextures) {
                                     .sent = 2 * bytes_of(a),
                                     .calls = {"cudaCreateTextureObject"},
                                     .writes = sizeof(float),
-                                    .reads_at_most = bytes_of(a) / 2};
+                                    .reads_at_most = bytes_of(a) / 2,
+                                    .textures = true};
     (version == step::linear_linear ? expected.not_called : expected.calls).push_back(array);
     const lab::testing::work done =
         work_of([&, version = version] { return is_exact(version, a, b); });

@@ -77,7 +77,8 @@ REQUIRED_WORK(AKernelThatReadsATexture) {
                            .calls = {"cudaCreateTextureObject"},
                            .not_called = {"cudaMallocArray"},
                            .writes = sizeof(double),
-                           .reads_at_most = std::max<std::size_t>(n / 256 * sizeof(double), 8)}))
+                           .reads_at_most = std::max<std::size_t>(n / 256 * sizeof(double), 8),
+                           .textures = true}))
         << n << " samples";
     std::uint64_t read = 0;
     for (const auto& k : done.kernels) read += k.reads;

@@ -130,7 +130,11 @@ std::string complaint_of_kernels(const work& done, const required& what) {
         return "one thread of each block did the work of " + k.name + ": " +
                std::to_string(k.busiest_of_blocks) + " of " + std::to_string(k.plain) +
                " loads and stores in global memory";
-    const std::uint64_t threads = most([](const auto& k) { return k.threads; });
+    const std::uint64_t threads = most([&](const auto& k) {
+      constexpr std::uint64_t kOthers = 31;  // in a warp
+      const std::uint64_t warps = what.textures ? std::min(k.threads, k.warp_functions) : 0;
+      return std::min(k.all_threads(), k.threads + kOthers * warps);
+    });
     if (threads < what.threads)
       return "only " + number_of(threads, "thread") + " of a launch did any work, but there is " +
              "work for " + std::to_string(what.threads);

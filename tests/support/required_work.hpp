@@ -85,6 +85,8 @@ struct required {
   std::size_t reads_at_most = 0;        ///< 0: as many as it takes
   std::size_t bytes_a_load = 0;         ///< some load of global memory has so many: a float4 has 16
   std::size_t bytes_a_shared_load = 0;  ///< likewise of shared memory
+  bool textures = false;  ///< are read. Fetches are not reported: a thread that accesses memory
+                          ///< counts for its whole warp if the lanes share something
   bool shared_memory = false;
   std::uint64_t exchanges = 0;  ///< reads of shared memory where another thread has written
   std::uint64_t reads_while_loading = 0;  ///< of shared memory, of a thread that has loaded what it
