@@ -35,9 +35,20 @@ using lab::testing::matches;
 using lab::testing::work_of;
 using numbers = std::vector<std::uint32_t>;
 
+/// Whether each link leads to an entry that was inserted earlier. In a table that check() accepts,
+/// the one inserted last then comes first in each chain.
+::testing::AssertionResult newest_first(const table& t) {
+  for (std::size_t i = 0; i < t.pool.size(); ++i)
+    if (t.pool[i].next != kEnd && t.pool[i].next >= i)
+      return ::testing::AssertionFailure() << "entry " << i << " is in front of entry "
+                                           << t.pool[i].next << ", which was inserted after it";
+  return ::testing::AssertionSuccess();
+}
+
 void expect_right_table(const numbers& keys, const numbers& values, std::size_t buckets) {
   const table built = build(keys, values, buckets).built;
   ASSERT_TRUE(matches(check(built, keys, values, buckets)));
+  ASSERT_TRUE(newest_first(built));
   for (std::size_t i = 0; i < keys.size(); ++i) {  // the contract says which entry is whose
     ASSERT_EQ(built.pool[i].key, keys[i]) << "of entry " << i;
     ASSERT_EQ(built.pool[i].value, values[i]) << "of entry " << i;
@@ -100,6 +111,17 @@ TEST(Build, PutsNewEntriesToTheFront) {
   EXPECT_EQ(t.pool[1].next, kEnd);
 }
 
+TEST(Build, FindsTheBucketOfEveryMultipleOfTheirNumber) {
+  // And of its neighbours. A quotient that was rounded is one too small, or too large, for some.
+  for (std::uint32_t buckets = 1; buckets <= 300; ++buckets) {
+    numbers keys;
+    for (const std::uint32_t factor : {1U, 2U, 3U, 5U, 7U, 1000U, kEnd / buckets})
+      for (const std::uint32_t more : {0xFFFF'FFFFU, 0U, 1U})
+        keys.push_back(factor * buckets + more);
+    ASSERT_NO_FATAL_FAILURE(expect_right_table(keys, keys, buckets)) << buckets << " buckets";
+  }
+}
+
 TEST(Build, BucketsByTheKeyAndNotByTheValue) {
   const table t = build(numbers{3}, numbers{8}, 10).built;
   EXPECT_EQ(t.heads[3], 0U);
@@ -110,7 +132,9 @@ TEST(Build, HoldsMoreKeysThan20BitsCanCountAndMoreBucketsThan16) {
   lab::testing::expect_at_full_size([] {
     const std::size_t n = (std::size_t{1} << 20) + 70'000, buckets = 70'001;
     const numbers keys = random_words(n, 1), values = random_words(n, 2);
-    return matches(check(build(keys, values, buckets).built, keys, values, buckets));
+    const table built = build(keys, values, buckets).built;
+    const auto right = matches(check(built, keys, values, buckets));
+    return right ? newest_first(built) : right;
   });
 }
 
@@ -182,6 +206,17 @@ TEST(Find, FindsTheValueZeroAndTheEndOfALongChain) {
   EXPECT_EQ(find(t, 2500), 2499U);
 }
 
+TEST(Find, ReachesTheEndOfAChainOfAMillion) {
+  // By hand: every entry links to the one before it. A call for each of them would need more than
+  // the stack has.
+  constexpr std::uint32_t kEntries = 1'000'000;
+  table t{{kEntries - 1}, {}};
+  for (std::uint32_t i = 0; i < kEntries; ++i) t.pool.push_back({i, i + 3, i == 0 ? kEnd : i - 1});
+  EXPECT_EQ(find(t, 0), 3U);
+  EXPECT_EQ(find(t, kEntries - 1), kEntries + 2);
+  EXPECT_EQ(find(t, kEntries), std::nullopt);
+}
+
 TEST(Find, FindsNothingWhereNothingIs) {
   const table t = right_table({5, 15, 6}, {1, 2, 3}, 10);
   EXPECT_EQ(find(t, 25), std::nullopt) << "another key of a bucket that is not empty";
@@ -202,6 +237,13 @@ TEST(Find, FollowsTheLinksInWhateverOrderTheyAre) {
   const table t{{1}, {{5, 10, 2}, {6, 11, 3}, {7, 12, kEnd}, {8, 13, 0}}};
   const numbers keys = {5, 6, 7, 8};
   for (std::uint32_t i = 0; i < 4; ++i) EXPECT_EQ(find(t, keys[i]), 10 + i) << "for " << keys[i];
+}
+
+TEST(Find, TakesTheFirstEntryOfTheChainWhateverItsNumber) {
+  // The key 5 is in entries 1, 0 and 2, in this order; then the key 6.
+  const table t{{1}, {{5, 10, 2}, {5, 11, 0}, {5, 12, 3}, {6, 13, kEnd}}};
+  EXPECT_EQ(find(t, 5), 11U);
+  EXPECT_EQ(find(t, 6), 13U);
 }
 
 TEST(Find, SeesWhatIsInTheTableNow) {
