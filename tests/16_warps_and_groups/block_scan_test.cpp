@@ -120,6 +120,13 @@ REQUIRED_WORK(BlocksOfAsManyThreadsAsWereAskedFor) {
         EXPECT_EQ(std::pair(k.threads_per_block, k.blocks),
                   std::pair(std::uint64_t{threads}, std::uint64_t{3}))
             << name << ": threads of a block, and blocks";
+      // A block of one warp could do without shared memory; but that would be the step warps.
+      if (!done.watched || version == step::warps) continue;
+      std::uint64_t shared = 0;
+      for (const auto& k : done.kernels) shared += k.shared;
+      EXPECT_GT(shared, 4 * 3 * 40U)
+          << name << ": so few accesses to shared memory are those of the step warps, in blocks of "
+          << threads << " threads";
     }
 }
 
