@@ -64,7 +64,7 @@ REQUIRED_WORK(GroupsThatAddUpRowsWithoutSharedMemory) {
       return has_sums(version, random_words(n * 5, 1), 5, kMost, 8);
     })) << name;
   for (const auto& [version, name] : kSteps)
-    for (const unsigned tile : {2U, 4U, 8U, 16U, 32U}) {
+    for (const unsigned tile : {1U, 2U, 4U, 8U, 16U, 32U}) {
       const auto done = work_of(
           [&, version = version] { return has_sums(version, values, kLength, kMost, tile); });
       EXPECT_TRUE(as_required(
@@ -93,13 +93,16 @@ REQUIRED_WORK(GroupsThatAddUpRowsWithoutSharedMemory) {
           EXPECT_GE(atomics, kRows * kLength / 32)
               << name << ": a group has at most 32 threads, with an element each";
         }
-        EXPECT_GE(exchanges, kRows * kLength / 32) << name
-                                                   << ": the threads that have an element in the "
-                                                      "same iteration must add up their elements";
+        if (tile > 1) {
+          EXPECT_GE(exchanges, kRows * kLength / 32)
+              << name
+              << ": the threads that have an element in the same iteration must add up their "
+                 "elements";
+        }
       } else {
         EXPECT_EQ(atomics, 0U) << name << ": the threads of a tile need no atomic operations";
         if (version == step::reduce)
-          EXPECT_LE(exchanges, kRows) << name << ": one call per row is enough";
+          EXPECT_EQ(exchanges, kRows) << name << ": one call per row, with tiles of " << tile;
         else
           EXPECT_GE(exchanges, kRows * std::countr_zero(tile))
               << name << ": each level needs a shuffle";
@@ -108,13 +111,25 @@ REQUIRED_WORK(GroupsThatAddUpRowsWithoutSharedMemory) {
 }
 
 REQUIRED_WORK(TilesThatShareRowsShorterThanATile) {
-  constexpr std::size_t kRows = 300, kLength = 5;
-  const vector values = random_words(kRows * kLength, 6);
-  for (const auto& [version, name] : kSteps)
-    EXPECT_TRUE(as_required(
-        work_of([&, version = version] { return has_sums(version, values, kLength, kMost, 8); }),
-        {.threads = kRows / 4 * kLength, .reads = bytes_of(values)}))
-        << name;
+  constexpr std::size_t kRows = 300;
+  for (const std::size_t length : {1, 5}) {
+    const vector values = random_words(kRows * length, 6);
+    for (const auto& [version, name] : kSteps) {
+      const auto done =
+          work_of([&, version = version] { return has_sums(version, values, length, kMost, 8); });
+      EXPECT_TRUE(as_required(done, {.threads = kRows / 4 * length,
+                                     .reads = bytes_of(values),
+                                     .atomics = version == step::coalesced}))
+          << name << ": rows of " << length;
+      std::uint64_t exchanges = 0;
+      for (const auto& k : done.kernels) exchanges += k.warp_functions;
+      // Shuffles in each of three levels, or a call of the library; so too for a single element.
+      EXPECT_GE(exchanges, version == step::tiles    ? 3 * kRows
+                           : version == step::reduce ? kRows
+                                                     : 1)
+          << name << ": rows of " << length;
+    }
+  }
 }
 
 // --- every step, every tile ----------------------------------------------------------------------
