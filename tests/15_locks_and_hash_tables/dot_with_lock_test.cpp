@@ -17,6 +17,7 @@
 #include "lab/dot_reference.hpp"
 #include "lab/errors.hpp"
 #include "lab/random.hpp"
+#include "lab/time_kernel.hpp"
 #include "lab_testing.hpp"
 #include "reference.hpp"
 #include "required_work.hpp"
@@ -57,6 +58,25 @@ constexpr named_step kSteps[] = {
 
 // --- who does the work ---------------------------------------------------------------------------
 
+/// Each block adds its sum by the means of the step, also one that is alone or has no elements.
+void expect_atomics_of(const lab::testing::work& done, const named_step& of, unsigned blocks) {
+  if (!done.watched) return;
+  for (const auto& k : done.kernels) {
+    // (How many more atomics those are depends on chance: a thread that waits polls again and
+    // again, and an addition that another one has interrupted is repeated.)
+    EXPECT_GE(k.atomics, blocks)
+        << of.name << ": fewer atomics than blocks: one did not add its sum, take the lock or draw "
+        << "a ticket";
+    EXPECT_LE(k.atomic_threads, 2 * std::uint64_t{blocks})
+        << of.name << ": one thread per block is enough for the atomics";
+    if (of.value == step::atomic_add) {
+      EXPECT_EQ(k.plain_writes, 0U) << of.name << ": the total is written without atomics";
+    } else if (of.value == step::locked) {
+      EXPECT_GE(k.plain_writes, blocks * sizeof(float)) << of.name << ": no += under the lock";
+    }
+  }
+}
+
 REQUIRED_WORK(AGridThatEndsWithTheSum) {
   const vector a = whole_numbers(20'011, 1, -9, 14), b = whole_numbers(20'011, 2, -4, 5);
   for (const auto& [version, name] : kSteps) {
@@ -67,22 +87,15 @@ REQUIRED_WORK(AGridThatEndsWithTheSum) {
                                    .sent = 2 * bytes_of(a),
                                    .fetched = sizeof(float),
                                    .reads = 2 * bytes_of(a),
-                                   .shared_memory = true,
                                    .atomics = true}))
         << name;
     for (const auto& k : done.kernels) {
       EXPECT_EQ(k.blocks, 12U) << name;
       if (!done.watched) continue;
-      // (How many atomics those are depends on chance: a thread that waits polls again and again.)
-      EXPECT_LE(k.atomic_threads, 2 * 12U)
-          << name << ": one thread per block is enough for the atomics";
-      if (version == step::atomic_add) {
-        EXPECT_EQ(k.plain_writes, 0U) << name << ": the total is written without atomics";
-      } else if (version == step::locked) {
-        EXPECT_GE(k.plain_writes, 12 * sizeof(float)) << name << ": no += under the lock";
-        EXPECT_GE(k.atomics, 12U) << name << ": the lock is taken less than once per block";
-      }
+      EXPECT_GE(k.shared + 32 * k.warp_functions, 12 * kThreads)
+          << name << ": the threads of a block share no sums";
     }
+    expect_atomics_of(done, {version, name}, 12);
     EXPECT_LT(done.bytes_copied(cudaMemcpyDeviceToHost), 12 * sizeof(float))
         << name << ": the sums of the blocks were copied to the host";
     EXPECT_TRUE(at_other_sizes([version = version](std::size_t n) {
@@ -100,6 +113,7 @@ REQUIRED_WORK(AsManyBlocksAsWereAskedFor) {
           work_of([&, version = version] { return is_exact(version, ones, ones, blocks); });
       EXPECT_TRUE(as_required(done, {.threads = 1, .fetched = sizeof(float)})) << name;
       for (const auto& k : done.kernels) EXPECT_EQ(k.blocks, blocks) << name;
+      expect_atomics_of(done, {version, name}, blocks);
     }
 }
 
@@ -180,6 +194,13 @@ TEST_P(EachStep, BeginsAtZeroWithAFreeLockEachTime) {
   EXPECT_EQ(dot(version(), ones, ones, 7).value, 5000.0F);
 }
 
+TEST_P(EachStep, BeginsAtZeroInEveryLaunchThatIsTimed) {
+  // As the program does: the kernel is launched again and again, and the result is the last one's.
+  const vector ones(5000, 1.0F);
+  const lab::repeated_timing several(3);
+  EXPECT_EQ(dot(version(), ones, ones, 7).value, 5000.0F);
+}
+
 TEST_P(EachStep, SaysHowLongItTook) {
   const vector ones(1000, 1.0F);
   EXPECT_TRUE(is_time_of(timed::kernel, [&] { return dot(version(), ones, ones, 2).kernel_ms; }));
@@ -239,6 +260,15 @@ TEST(OrderOfParts, ASmallNumberBehindALargeOneIsLostAndBeforeItIsNot) {
   const vector ones(kBlocks * kThreads, 1.0F);
   EXPECT_EQ(dot(step::in_order, large_first, ones, kBlocks).value, 0x1p24F);
   EXPECT_EQ(dot(step::in_order, large_last, ones, kBlocks).value, 0x1p24F + 8);
+}
+
+TEST(OrderOfParts, HasATurnForEachOfMoreBlocksThan16BitsCount) {
+  lab::testing::expect_at_full_size([] {
+    constexpr unsigned kBlocks = lab::testing::kManyBlocks;
+    vector ones(std::size_t{kBlocks} * kThreads);  // one in each part
+    for (std::size_t i = 0; i < ones.size(); i += kThreads) ones[i] = 1;
+    EXPECT_EQ(dot(step::in_order, ones, ones, kBlocks).value, static_cast<float>(kBlocks));
+  });
 }
 
 TEST(OrderOfParts, GivesTheSameBitsInEveryRun) {

@@ -92,6 +92,18 @@ TEST_P(EachStep, KeepsSmallSumsBesideALargeOne) {
       lab::compare(sum(a, b), lab::dot_in_double(a, b), {.absolute = bound(a, b)})));
 }
 
+TEST_P(EachStep, KeepsSmallProductsWhereThereAreNoOthers) {
+  // Whole numbers times a power of two: still nothing is rounded, and no product is denormal.
+  for (const std::size_t n : {1, 1000, 33 * 1024}) {
+    vector a(n), b(n);
+    for (std::size_t i = 0; i < n; ++i) {
+      a[i] = std::ldexp(static_cast<float>(i % 5 + 1), -40);
+      b[i] = std::ldexp(static_cast<float>(i % 3 + 1), -30);
+    }
+    EXPECT_EQ(static_cast<double>(sum(a, b)), lab::dot_in_double(a, b)) << n << " elements";
+  }
+}
+
 TEST_P(EachStep, KeepsSmallProductsBesideALargeOneInABlock) {
   // If one thread adds up a block's products, the result is 2^25 here, too.
   for (const std::size_t n : {256, 512, 1024}) {
