@@ -16,6 +16,7 @@
 #include "full_size.hpp"
 #include "lab/errors.hpp"
 #include "lab/random.hpp"
+#include "lab/time_kernel.hpp"
 #include "lab_testing.hpp"
 #include "reference.hpp"
 #include "required_work.hpp"
@@ -247,6 +248,12 @@ TEST_P(EachStep, ForgetsThePreviousCall) {
   EXPECT_TRUE(has_sums(version(), many, 10, kHalf, 8));
   EXPECT_TRUE(has_sums(version(), few, 10, kHalf, 8));
   EXPECT_TRUE(has_sums(version(), many, 10, kHalf, 8));
+}
+
+TEST_P(EachStep, AddsToZeroInEveryLaunchThatIsTimed) {
+  // As the program does: the kernel is launched again and again, and the result is the last one's.
+  const lab::repeated_timing several(3);
+  EXPECT_TRUE(has_sums(version(), random_words(50 * 20, 7), 20, kHalf, 8));
 }
 
 TEST_P(EachStep, SaysHowLongItTook) {
