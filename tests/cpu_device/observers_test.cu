@@ -155,6 +155,7 @@ TEST(Observers, AreToldOfTheMeetingsOfAWarp) {
   std::vector<std::pair<int, unsigned>> met;  // lines and lanes: the second warp has only 8 of them
   for (const auto& e : seen.barriers()) {
     EXPECT_EQ(e.scope, event_scope::warp);
+    EXPECT_STREQ(e.function, e.line - first == 1 ? "__shfl_down_sync" : "__syncwarp");
     met.emplace_back(e.line - first, e.threads);
   }
   std::sort(met.begin(), met.end());
