@@ -194,11 +194,34 @@ REQUIRED_WORK(AsManyDevicesAsHaveRows) {
     }
 }
 
-REQUIRED_WORK(AStreamForTheInnerRowsOfASingleDevice) {
-  const scene s = random_scene(70, 41, 1);
-  EXPECT_TRUE(as_required(work_of([&] { return is_right(step::overlapped, 1, s, 3); }),
-                          {.threads = 500, .blocks = 2, .kernels = 6, .streams = 2}))
-      << "overlapped";
+REQUIRED_WORK(AStreamForTheInnerRowsOfEachDevice) {
+  // Of a single device too, and of parts with few inner rows: 39, one, two, and six.
+  for (const int devices : {1, std::min(lab::device_count(), 3)})
+    for (const int rows : {41, 3, 4, 8}) {
+      const auto all = static_cast<std::size_t>(devices);
+      const scene s = random_scene(70, devices * rows, 1);
+      EXPECT_TRUE(as_required(work_of([&] { return is_right(step::overlapped, devices, s, 3); }),
+                              {.threads = rows == 41 ? 500U : 70U,
+                               .blocks = rows == 41 ? 2U : 1U,
+                               .kernels = 6 * all,
+                               .streams = 2 * all,
+                               .devices = all}))
+          << "overlapped: " << rows << " rows for each device";
+    }
+}
+
+REQUIRED_WORK(NoWaitsInManyTimeSteps) {
+  // A host that waits only now and then, so that launches do not pile up, waits, too.
+  constexpr int kMany = 700;
+  const auto devices = static_cast<std::size_t>(std::min(lab::device_count(), 2));
+  const scene s = random_scene(5, 8, 4);
+  for (const auto& [version, name] : kSteps) {
+    const auto done = work_of(
+        [&, version = version] { return is_right(version, static_cast<int>(devices), s, kMany); });
+    EXPECT_TRUE(as_required(done, {.kernels = devices * kMany, .devices = devices})) << name;
+    EXPECT_EQ(waits_between_launches(done.sequence), "")
+        << name << ": the host waits only at the end of " << kMany << " time steps";
+  }
 }
 
 REQUIRED_WORK(AnExchangeForEveryDepthTimeSteps) {
