@@ -134,14 +134,17 @@ REQUIRED_WORK(AsynchronousCopiesOfRowsThatAreNotAligned) {
   }
 }
 
-REQUIRED_WORK(AsynchronousCopiesOfTheLastSlice) {
-  // One tile of C, so nothing is brought in twice; and k is no multiple of 32.
-  for (const shape size : {shape{31, 32, 100}, shape{31, 29, 90}})
+REQUIRED_WORK(AsynchronousCopiesWhateverTheShape) {
+  // One tile of C, so nothing is brought in twice. k is no multiple of 32, or there is only one
+  // slice of it; then a single column of C, and a single row.
+  for (const shape size : {shape{31, 32, 100}, shape{31, 29, 90}, shape{32, 32, 32},
+                           shape{30, 27, 9}, shape{31, 1, 70}, shape{1, 31, 70}})
     for (const auto& [version, name] : kSteps) {
-      if (version == step::waiting) continue;
-      lab::testing::required expected;
-      expected.async_bytes = (size.m + size.n) * size.k * sizeof(float);
-      EXPECT_TRUE(as_required(work_with(version, size, 3), expected)) << name;
+      lab::testing::required expected{.shared_memory = true};
+      if (version != step::waiting)
+        expected.async_bytes = (size.m + size.n) * size.k * sizeof(float);
+      EXPECT_TRUE(as_required(work_with(version, size, 3), expected))
+          << name << ": " << name_of(size);
     }
 }
 
@@ -200,6 +203,10 @@ TEST_P(EachStep, LeavesTheOtherRowsAloneWhenOneHoldsInfinities) {
   lab::testing::expect_infinities_to_stay_in_their_row(by(version()));
 }
 
+TEST_P(EachStep, ReadsNoInfinityPastTheEndOfK) {
+  lab::testing::expect_infinities_to_end_with_k(by(version()));
+}
+
 TEST_P(EachStep, MultipliesZerosByInfinitiesAndByNaN) {
   lab::testing::expect_zeros_to_be_multiplied(by(version()));
 }
@@ -232,6 +239,7 @@ TEST_P(EachStep, MultipliesWhatIsThereNow) {
 
 TEST_P(EachStep, RefusesMatricesOfOtherSizes) {
   lab::testing::expect_other_sizes_refused(by(version()));
+  lab::testing::expect_elements_refused_where_k_is_zero(by(version()));
 }
 
 TEST_P(EachStep, RefusesSizesWhoseProductOverflows) {
@@ -242,8 +250,12 @@ TEST_P(EachStep, RefusesTooFewAndTooManyStages) {
   const std::vector<float> six(6, 1.0F), twelve(12, 1.0F);
   for (const int stages : {2, 4})
     EXPECT_NO_THROW(multiply(version(), six, twelve, {2, 4, 3}, stages));
-  for (const int stages : {-1, 0, 1, 5})
+  const std::vector<float> none;
+  for (const int stages : {-1, 0, 1, 5}) {
     EXPECT_THROW(multiply(version(), six, twelve, {2, 4, 3}, stages), lab::invalid_input);
+    EXPECT_THROW(multiply(version(), none, none, {2, 4, 0}, stages), lab::invalid_input);
+    EXPECT_THROW(multiply(version(), none, twelve, {0, 4, 3}, stages), lab::invalid_input);
+  }
 }
 
 TEST_P(EachStep, RefusesMoreRowsThanAGridHasBlocksAndNamesTheLimit) {

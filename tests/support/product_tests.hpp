@@ -76,15 +76,16 @@ void expect_infinities_to_stay_in_their_row(Multiply multiply) {
 }
 
 /// Past the end of k a tile of A is filled with zeros, and so is one of B: zeros times what is left
-/// there of the last row, an infinity, would be a NaN.
+/// there of the last row, or of a slice before, would be a NaN if that is an infinity. So a whole
+/// row of A and a whole column of B are infinite. The last k is of many slices, and of a part.
 template <class Multiply>
 void expect_infinities_to_end_with_k(Multiply multiply) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   constexpr std::size_t m = 5, n = 6;
-  for (const std::size_t k : {1, 3, 17, 34}) {
+  for (const std::size_t k : {1, 3, 17, 34, 165, 276}) {
     SCOPED_TRACE("k = " + std::to_string(k));
     auto a = random_floats(m * k, 5, 1, 2), b = random_floats(k * n, 6, 1, 2);
-    a[2 * k + k - 1] = b[(k - 1) * n + 3] = kInfinity;
+    for (std::size_t i = 0; i < k; ++i) a[2 * k + i] = b[i * n + 3] = kInfinity;
     const std::vector<float> c = multiply(a, b, m, n, k);
     ASSERT_EQ(c.size(), m * n);
     for (std::size_t i = 0; i < c.size(); ++i)
@@ -167,6 +168,15 @@ void expect_other_sizes_refused(Multiply multiply) {
   EXPECT_THROW(multiply(none, twelve, 2, 4, 3), invalid_input);
   EXPECT_THROW(multiply(six, none, 2, 4, 3), invalid_input);
   EXPECT_THROW(multiply(six, six, 2, 0, 3), invalid_input);
+}
+
+/// Where k is 0, neither A nor B has elements. Zeros that are returned without looking would hide
+/// that there are some.
+template <class Multiply>
+void expect_elements_refused_where_k_is_zero(Multiply multiply) {
+  const std::vector<float> none, six(6, 1.0F);
+  EXPECT_THROW(multiply(six, none, 3, 5, 0), invalid_input) << "A has no columns";
+  EXPECT_THROW(multiply(none, six, 3, 5, 0), invalid_input) << "B has no rows";
 }
 
 template <class Multiply>
