@@ -59,6 +59,7 @@ model fit(std::span<const measurement> measured) {
 
 double worst_error(const model& of, std::span<const measurement> measured) {
   // TODO(5): the largest relative error of a prediction, as a fraction of the measured time.
+  //          require_good() rejects what the contract rejects.
   throw not_written("worst_error", 5);
 }
 

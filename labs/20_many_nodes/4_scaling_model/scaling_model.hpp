@@ -110,6 +110,9 @@ double predict(const model& of, const job_size& size);
 model fit(std::span<const measurement> measured);
 
 /// The largest |predict(size) / seconds - 1|. 0 without measurements.
+///
+/// Throws lab::invalid_input when a measurement has less than 1 rank, less than 1 rank on each
+/// device or a time that is not greater than 0.
 double worst_error(const model& of, std::span<const measurement> measured);
 
 }  // namespace lab::scaling_model
