@@ -57,6 +57,12 @@ constexpr named_step kSteps[] = {{step::cuda_cores, "cuda_cores"},
                                  {step::large_mma, "large_mma"},
                                  {step::prefetched, "prefetched"}};
 
+#ifdef __CPU_DEVICE__
+// In a case the current device is another one than device 0.
+const lab::testing::setting kTwoDevices("CPU_DEVICE_COUNT", "2",
+                                        lab::testing::setting::when::unless_given);
+#endif
+
 std::string name_of(shape size) {
   return "m" + std::to_string(size.m) + "_n" + std::to_string(size.n) + "_k" +
          std::to_string(size.k);
@@ -275,6 +281,10 @@ TEST_P(EachStep, MultipliesWhatIsThereNow) {
   EXPECT_TRUE(is_right(version(), {50, 60, 70}, 2));
 }
 
+TEST_P(EachStep, MultipliesOnEachDevice) {
+  lab::testing::expect_products_on_each_device(by(version()));
+}
+
 // --- the errors that the program prints ----------------------------------------------------------
 
 TEST(Reference, SeesErrorsThatASumInDoubleDoesNot) {
@@ -295,6 +305,7 @@ TEST(Reference, SeesErrorsThatASumInDoubleDoesNot) {
 
 TEST_P(EachStep, RefusesMatricesOfOtherSizes) {
   lab::testing::expect_other_sizes_refused(by(version()));
+  lab::testing::expect_elements_refused_where_k_is_zero(by(version()));
 }
 
 TEST_P(EachStep, RefusesSizesWhoseProductOverflows) {

@@ -197,6 +197,43 @@ TEST(Versions, AreThoseOfTheHeadersAndOfADriverThatFits) {
   cudaGetLastError();
 }
 
+__global__ void with_dynamic_memory(int* data) {
+  extern __shared__ int room[];
+  room[threadIdx.x] = data[threadIdx.x];
+  data[threadIdx.x] = room[threadIdx.x] + 1;
+}
+
+TEST(Devices, AreAskedForMoreSharedMemoryEachForItself) {
+  int count = 0;
+  ASSERT_EQ(cudaGetDeviceCount(&count), cudaSuccess);
+  if (count < 2) GTEST_SKIP() << "needs two devices";
+  constexpr int kBytes = 64 * 1024;
+  const auto ask = [](int bytes) {
+    return cudaFuncSetAttribute(with_dynamic_memory, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                bytes);
+  };
+  const auto launch = [](int* data) {
+    with_dynamic_memory<<<1, 1, kBytes>>>(data);
+    return cudaGetLastError();
+  };
+  const device_array<int> zero(1, 1);
+  ASSERT_EQ(ask(kBytes), cudaSuccess);
+  EXPECT_EQ(launch(zero.data()), cudaSuccess);
+  ASSERT_EQ(cudaSetDevice(1), cudaSuccess);
+  {
+    const device_array<int> one(1, 5);
+    EXPECT_EQ(launch(one.data()), cudaErrorInvalidValue);
+    ASSERT_EQ(ask(kBytes), cudaSuccess);
+    EXPECT_EQ(launch(one.data()), cudaSuccess);
+    EXPECT_EQ(one.to_host()[0], 6);
+    EXPECT_EQ(ask(48 * 1024), cudaSuccess);  // as it was, should the tests be repeated
+  }
+  ASSERT_EQ(cudaSetDevice(0), cudaSuccess);
+  EXPECT_EQ(launch(zero.data()), cudaSuccess);
+  EXPECT_EQ(zero.to_host()[0], 3);
+  EXPECT_EQ(ask(48 * 1024), cudaSuccess);
+}
+
 TEST(Devices, KeepTheirMemoryStreamsAndErrorsApart) {
   int count = 0;
   ASSERT_EQ(cudaGetDeviceCount(&count), cudaSuccess);

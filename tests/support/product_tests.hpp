@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "current_device.hpp"
 #include "lab/closeness.hpp"
 #include "lab/cuda_check.hpp"
 #include "lab/errors.hpp"
@@ -133,6 +134,20 @@ template <class Multiply>
              << "m = " << m << ", n = " << n << ", k = " << k << ": " << result.message();
   }
   return ::testing::AssertionSuccess();
+}
+
+/// What a kernel needs on a device is asked for on each device that is current: more than 48 KiB of
+/// shared memory, or memory that lasts.
+template <class Multiply>
+void expect_products_on_each_device(Multiply multiply) {
+  int count = 0;
+  CUDA_CHECK(cudaGetDeviceCount(&count));
+  for (const int device : {0, count - 1}) {
+    SCOPED_TRACE("device " + std::to_string(device));
+    const on_device current(device);
+    expect_right_product(multiply, 70, 66, 50, 8);
+    expect_right_product(multiply, 35, 67, 49, 9);  // rows that are not aligned
+  }
 }
 
 template <class Multiply>

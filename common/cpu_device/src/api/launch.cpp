@@ -6,6 +6,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "api/calls.hpp"
 #include "api/kernels.hpp"
@@ -22,8 +23,10 @@
 namespace cpu_device {
 namespace {
 
-std::map<const void*, std::size_t>& opted_in() {  // kernels that may have more shared memory
-  static auto* all = new std::map<const void*, std::size_t>;
+/// Kernels that may have more shared memory on a device. On a GPU each device has its own copy of
+/// a kernel, and only that of the current one is asked for more.
+std::map<std::pair<int, const void*>, std::size_t>& opted_in() {
+  static auto* all = new std::map<std::pair<int, const void*>, std::size_t>;
   return *all;
 }
 
@@ -184,7 +187,7 @@ unsigned thread_limit_of(const void* kernel) {
 }
 
 std::size_t shared_limit_of(const void* kernel) {
-  const auto it = opted_in().find(kernel);
+  const auto it = opted_in().find({current_device(), kernel});
   return it != opted_in().end() ? it->second : kSharedLimit;
 }
 
@@ -220,7 +223,7 @@ cudaError_t set_function_attribute(const void* kernel, cudaFuncAttribute attribu
         static_cast<std::size_t>(value) > kSharedOptinLimit)
       return fail(cudaErrorInvalidValue);
     // As on a GPU, a value below what a launch may have without it lowers the limit.
-    opted_in()[kernel] = static_cast<std::size_t>(value);
+    opted_in()[{current_device(), kernel}] = static_cast<std::size_t>(value);
     return cudaSuccess;
   });
 }
