@@ -245,6 +245,10 @@ TEST_P(EachSeed, MultipliesRandomMatrices) {
 
 // --- the edges of C, of A and of B ---------------------------------------------------------------
 
+TEST_P(EachStep, ReadsNoInfinityPastTheEndOfK) {
+  lab::testing::expect_infinities_to_end_with_k(by(version()));
+}
+
 TEST_P(EachStep, LeavesTheOtherRowsAloneWhenOneHoldsInfinities) {
   lab::testing::expect_infinities_to_stay_in_their_row(by(version()));
 }

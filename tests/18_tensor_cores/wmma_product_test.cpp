@@ -278,6 +278,10 @@ TEST_P(EachStep, AddsInFloat) {
 
 // --- the edges of C, of A and of B ---------------------------------------------------------------
 
+TEST_P(EachStep, ReadsNoInfinityPastTheEndOfK) {
+  lab::testing::expect_infinities_to_end_with_k(by(version()));
+}
+
 TEST_P(EachStep, LeavesTheOtherRowsAloneWhenOneHoldsInfinities) {
   constexpr std::size_t m = 20, n = 21;
   for (const std::size_t k : {15, 16, 17, 24, 31}) {
