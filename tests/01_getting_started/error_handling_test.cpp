@@ -96,6 +96,7 @@ REQUIRED_WORK(AKernelThatWritesTheNumbers) {
 REQUIRED_WORK(AFurtherCallByIsLost) {
   // The last error is what an earlier call has met; whether the device is lost, a further one says.
   const auto done = work_without_values([] { EXPECT_FALSE(is_lost()); });
+  ASSERT_TRUE(as_required(done, {.kernels = 0}));
   EXPECT_TRUE(std::any_of(done.calls.begin(), done.calls.end(), [](const auto& call) {
     return call.first != "cudaGetLastError" && call.first != "cudaPeekAtLastError";
   })) << "nothing is called that would fail if the device were lost";
@@ -105,8 +106,10 @@ REQUIRED_WORK(AFurtherCallByIsLost) {
 TEST(Requires, ABlockThatIsTooLarge) {
   // CUDA has the same error for a grid without blocks; the CPU device prints what was wrong.
   if (!lab::testing::detail::has_the_device()) GTEST_SKIP() << "another process prints it";
+  const auto done = work_of([] { return provoke(mistake::bad_configuration).has_value(); });
+  ASSERT_TRUE(as_required(done, {.kernels = 0}));
   ::testing::internal::CaptureStderr();
-  (void)provoke(mistake::bad_configuration);
+  (void)provoke(mistake::bad_configuration);  // which throws nothing, as has just been seen
   const std::string said = ::testing::internal::GetCapturedStderr();
   EXPECT_TRUE(said.find("the block") != std::string::npos &&
               said.find("is too large") != std::string::npos)
