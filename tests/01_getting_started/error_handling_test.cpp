@@ -353,11 +353,13 @@ TEST(NumbersDeathTest, ThatAGridCanWriteAreRefusedByTheMemoryOnly) {
 // distinguished from the launch's own, so it is handled by its name. cudaLaunchKernel returns its
 // own error: then nothing is wrong with the launch.
 
-void expect_first_launch_done(const numbering& got, unsigned threads) {
+void expect_first_launch_done(const numbering& got, unsigned threads, cudaError_t of_the_caller) {
   EXPECT_EQ(got.threads, threads) << "smaller blocks do not help against this";
   EXPECT_TRUE(got.refused.empty());
+  EXPECT_EQ(got.values.size(), 100U);
   EXPECT_TRUE(matches(lab::compare_exact(got.values, reference_values(got.values.size()))));
-  (void)cudaGetLastError();
+  EXPECT_EQ(cudaGetLastError(), of_the_caller)
+      << "an error that the caller had left in the runtime was taken out, and nobody is told of it";
 }
 
 TEST(Numbers, AreNotTriedAgainForAnErrorThatIsNoRefusal) {
@@ -365,7 +367,7 @@ TEST(Numbers, AreNotTriedAgainForAnErrorThatIsNoRefusal) {
   (void)cudaMalloc(&memory, std::size_t{1} << 50);
   ASSERT_EQ(cudaPeekAtLastError(), cudaErrorMemoryAllocation);
   try {
-    expect_first_launch_done(number(100, 128), 128);
+    expect_first_launch_done(number(100, 128), 128, cudaErrorMemoryAllocation);
   } catch (const failed_call& error) {
     EXPECT_EQ(error.why.name, "cudaErrorMemoryAllocation");
   }
@@ -376,7 +378,7 @@ TEST(Numbers, AreNotTriedAgainForAnErrorThatIsNoRefusal) {
 TEST(Numbers, AreNotTriedWithFewerThanOneThread) {
   leave_an_error();  // cudaErrorInvalidValue, the name of a refusal
   try {
-    expect_first_launch_done(number(100, 1), 1);
+    expect_first_launch_done(number(100, 1), 1, cudaErrorInvalidValue);
   } catch (const failed_call& error) {
     EXPECT_EQ(error.why.name, "cudaErrorInvalidValue");
   }
