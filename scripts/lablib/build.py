@@ -284,13 +284,18 @@ class Ahead:
             )
 
     def stop(self) -> None:
+        """Nobody needs the target any more."""
         self._unwanted.set()
         self._thread.join()
 
-    def wait(self, title: str) -> None:
+    def wait(self, title: str, stop_when: Optional[Callable[[], bool]] = None) -> None:
+        """Until it is built, or could not be. Throws Cancelled when `stop_when` says so."""
         shown = Progress(f"building {title}") if is_terminal(sys.stderr) else None
         try:
             while self._thread.is_alive():
+                if stop_when is not None and stop_when():
+                    self.stop()
+                    raise Cancelled
                 if shown is not None:
                     shown.update()
                 self._thread.join(processes.TICK)

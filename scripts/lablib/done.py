@@ -112,7 +112,7 @@ def check(
     title = f"the checks of {exercise.id} {exercise.name}{' (the solution)' if solution else ''}"
     try:
         if ahead is not None:
-            ahead.wait(title)
+            ahead.wait(title, stop_when)
         build.build(
             root,
             "cpu",

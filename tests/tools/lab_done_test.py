@@ -9,7 +9,7 @@ from pathlib import Path
 from unittest import mock
 
 from fakes import STARTER, LabTest
-from lablib import counters, done, test_program, testing
+from lablib import build, counters, done, test_program, testing
 from lablib.counters import Row
 from lablib.device import Device
 from lablib.exercises import resolve_one
@@ -100,6 +100,22 @@ class DoneTest(LabTest):
         self.assertIn("got 1, expected 2", done.stdout)
         running = [path.read_bytes() for path in Path("/proc").glob("[0-9]*/cmdline")]
         self.assertFalse([one for one in running if str(self.root).encode() in one])
+
+    def test_an_edit_ends_the_wait_for_the_check_build(self):
+        exercise, cpu = resolve_one(self.root, "05.1"), Device("cpu", "")
+        env = {**self.env, "FAKE_NEVER_BUILT": "watched_lab_test.05.1"}
+        with mock.patch.dict(os.environ, env), self.assertRaises(build.Cancelled):
+            done.check(
+                self.root,
+                exercise,
+                [Case("Suite.A")],
+                solution=False,
+                device=cpu,
+                case_limit=60,
+                todos=Todos(),
+                ahead=done.start_to_build(self.root, exercise, cpu, solution=False),
+                stop_when=lambda: True,
+            )
 
     def test_what_only_the_check_build_sees_is_a_failure(self):
         race = "CPU device: race on global memory in kernel k"
