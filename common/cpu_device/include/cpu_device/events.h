@@ -68,7 +68,7 @@ struct barrier_event {
   unsigned threads;     ///< of this block that met
   const char* file;     ///< where the last one of them came to it
   int line;
-  const char* function;  ///< of a warp: its name, "__shfl_sync", or "reduce()" of a group
+  const char* function;  ///< of a warp: its name, "__shfl_sync", or "reduce()" of a group; else ""
 };
 
 struct access_event {
