@@ -100,12 +100,12 @@ std::string first_unwritten(const std::vector<T>& c, shape size) {
   return "";
 }
 
-/// Whole numbers: nothing is rounded, so every order of the sums gives the same.
+/// Whole numbers up to `most`: nothing is rounded, so every order of the sums gives the same.
 template <class T>
-void expect_exact_product(shape size) {
-  const auto a_ints = lab::random_ints(size.m * size.k, 1, -30, 50);
-  const auto b_ints = lab::random_ints(size.k * size.n, 2, -70, 60);
-  ASSERT_LT(50.0 * 70.0 * static_cast<double>(size.k), 0x1p24) << "the sums would be rounded";
+void expect_exact_product(shape size, int most = 70) {
+  const auto a_ints = lab::random_ints(size.m * size.k, 1, -most / 2, most);
+  const auto b_ints = lab::random_ints(size.k * size.n, 2, -most, most);
+  ASSERT_LT(1.0 * most * most * static_cast<double>(size.k), 0x1p24) << "sums would be rounded";
   const std::vector<T> a(a_ints.begin(), a_ints.end()), b(b_ints.begin(), b_ints.end());
   std::vector<double> expected(size.m * size.n);
   for (std::size_t row = 0; row < size.m; ++row)
@@ -256,6 +256,15 @@ TYPED_TEST(Precision, HasNoLimitOfColumnsAndOfTerms) {
     const std::vector<TypeParam> expected(size.m * size.n, static_cast<TypeParam>(2 * size.k));
     EXPECT_TRUE(matches(lab::compare_exact(multiply(view(a), view(b), size).c, expected)));
   }
+}
+
+TEST(Floats, MayBeMoreThanAFloatCanCount) {
+  // Above 2^24 not every whole number is a float: an index that is computed in float finds the
+  // wrong element. A and B have as many elements in the first product, C in the second.
+  lab::testing::expect_at_full_size([] {
+    expect_exact_product<float>({3, 3, 6'000'001}, 1);
+    expect_exact_product<float>({4099, 4097, 1}, 1);
+  });
 }
 
 TYPED_TEST(Precision, MakesAnEmptyProduct) {

@@ -193,6 +193,13 @@ TEST_P(EachCondition, CountsAsManyRowsAndColumnsAsAGridCanHave) {
   EXPECT_EQ(count(criterion(), wide).count, closed_form(criterion(), wide));
 }
 
+TEST_P(EachCondition, CountsMoreColumnsThanAFloatCan) {
+  // Above 2^24 not every whole number is a float, so a column's number is no longer odd or even.
+  const shape grid{{(1 << 14) + 5, 1}, {1024, 1}};
+  lab::testing::expect_at_full_size(
+      [&] { EXPECT_EQ(count(criterion(), grid).count, closed_form(criterion(), grid)); });
+}
+
 TEST_P(EachCondition, CountsNobodyInAGridWithoutThreads) {
   for (const shape& grid : {shape{{0, 4}, {8, 8}}, shape{{4, 0}, {8, 8}}, shape{{4, 4}, {0, 8}},
                             shape{{4, 4}, {8, 0}}, shape{}}) {
