@@ -261,9 +261,17 @@ def may_be_a_race(
 ONE_ORDER = "this case runs in one thread order only"
 
 
-def passes_at_once(program: Path, case: test_program.Case, case_limit: float) -> bool:
-    """Whether a case is right, in all thread orders, where work is done when it is submitted."""
-    env = {**os.environ, "CPU_DEVICE_STREAMS": "eager"}
+# Variables of a test program's environment: work is done when it is submitted; device 0 is always
+# the current one.
+AT_ONCE = {"CPU_DEVICE_STREAMS": "eager"}
+ON_DEVICE_0 = {"LAB_TEST_DEVICE": "0"}
+
+
+def passes_with(
+    program: Path, case: test_program.Case, variables: Dict[str, str], case_limit: float
+) -> bool:
+    """Whether a case is right, in all thread orders, with these variables."""
+    env = {**os.environ, **variables}
     return test_program.run(
         [str(program)], cases=[case.name], case_limit=case_limit, env=env
     ).passed
@@ -272,10 +280,11 @@ def passes_at_once(program: Path, case: test_program.Case, case_limit: float) ->
 def in_which_order(
     case: test_program.Case,
     result: test_program.Result,
-    at_once: Callable[[test_program.Case], bool],
+    passes: Callable[[test_program.Case, Dict[str, str]], bool],
 ) -> str:
     """What it means that a case is right in one order of threads and wrong in another, or "". With
-    each order goes one in which streams work; `at_once` is asked which of the two it is."""
+    each order goes one in which streams work, and with one of them another current device; `passes`
+    is asked which of these it is."""
     if any(ONE_ORDER in said.text for said in case.said):
         return ""
     wrong = {
@@ -289,7 +298,13 @@ def in_which_order(
     right = [order for order in orders if order not in wrong]
     if not wrong or "" in wrong or not right or case.runs < len(orders):
         return ""
-    if not at_once(case):
+    if all(DEVICE_1 in order for order in wrong) and passes(case, ON_DEVICE_0):
+        return (
+            "Right while device 0 is the current one, wrong when it is device 1: something here"
+            " belongs to the device of an earlier call (memory, a stream, a symbol's value, a"
+            " kernel's attribute), or to device 0, whichever is current."
+        )
+    if not passes(case, AT_ONCE):
         causes = [
             "two threads access the same memory here, and the result depends on which of them"
             " comes first",
@@ -301,7 +316,8 @@ def in_which_order(
             f"Right {_in_words(right)}, wrong"
             f" {_in_words([order for order in orders if order in wrong])}: {'; or '.join(causes)}."
         )
-    if "reverse" in right:  # where work is late, too, but one stream goes on after the other
+    # In reverse order work is late, too, but one stream goes on after the other.
+    if any(order.startswith("reverse") for order in right):
         return (
             "Right when one stream runs after the other, wrong when they take turns: two"
             " streams use the same memory, and neither waits for the other."
@@ -315,13 +331,18 @@ def in_which_order(
 # What it says.
 BY_ORDER = re.compile(r"^ *Right .*, wrong ")
 
+# In the name of an order: tests/support/test_main.cpp.
+DEVICE_1 = "device 1 is current"
+
 # Where new memory may come from: what it holds in the first order is NaN.
 _UNWRITTEN = re.compile(r"\b(got|is) -?nan\b|never written")
 
 
 def _in_words(orders: List[str]) -> str:
-    words = ["in random order" if order.startswith("random") else order for order in orders]
-    return " and ".join("in reverse" if word == "reverse" else word for word in words)
+    return " and ".join(_WORDS[order.split(",")[0]] for order in orders)
+
+
+_WORDS = {"forward": "forward", "reverse": "in reverse", "random": "in random order"}
 
 
 # As lab/closeness.hpp and its like say it.

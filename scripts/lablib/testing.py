@@ -35,7 +35,7 @@ CASES_SHOWN = 24  # where there are more cases than this, those of one name shar
 LINES_SHOWN = 60  # of the first failure
 FAILURES_SHOWN = 2  # of one case; what the CPU device reports is shown beside them
 
-_AtOnce = Callable[[test_program.Case], bool]
+_Passes = Callable[[test_program.Case, Dict[str, str]], bool]
 
 
 def test_exercise(
@@ -130,8 +130,8 @@ def test_exercise(
     status = _status(result, bonus, todos)
     if ahead is not None and status != OK:
         ahead.stop()
-    at_once = functools.partial(done.passes_at_once, program, case_limit=case_limit)
-    said = _report(root, exercise, result, status, title, bonus, later, at_once)
+    passes = functools.partial(done.passes_with, program, case_limit=case_limit)
+    said = _report(root, exercise, result, status, title, bonus, later, passes)
     for line in said:
         print(line)
         if not solution and (more := if_it_is_written(line, exercise.lab_file, todos)):
@@ -161,8 +161,8 @@ def test_exercise(
         status = FAILED if found.bad is not None or todos.core else OK
         todos.bonus = open_bonus([*bonus, *found.mistakes_in_bonus], todos)
         watched_program = build.test_path(root, "cpu", exercise, solution, watched=True)
-        at_once = functools.partial(done.passes_at_once, watched_program, case_limit=case_limit)
-        for line in _further(root, exercise, result, found, todos, solution, device, at_once):
+        passes = functools.partial(done.passes_with, watched_program, case_limit=case_limit)
+        for line in _further(root, exercise, result, found, todos, solution, device, passes):
             print(line)
     if not solution and not watched and not only and status != NOT_POSSIBLE:
         progress.note_test(exercise, status == OK, tested, device.name, todos.bonus)
@@ -213,7 +213,7 @@ def _further(
     todos: Todos,
     solution: bool,
     device: Device,
-    at_once: _AtOnce,
+    passes: _Passes,
 ) -> List[str]:
     """What was found after the cases have passed."""
     if found.bad is not None:
@@ -221,7 +221,7 @@ def _further(
             paint(f"All tests pass, and yet {exercise.id} {exercise.name} is not done:", "red")
             + f" the check build (`scripts/lab check {exercise.id}`) finds a mistake."
         ]
-        return lines + _found_by_the_check(root, exercise, found.bad, found.mistakes, at_once)
+        return lines + _found_by_the_check(root, exercise, found.bad, found.mistakes, passes)
     if todos.core:
         return [
             paint(
@@ -237,7 +237,7 @@ def _further(
     if new:
         where = next(one for one in found.results if new[0] in one.failures)
         lines = [paint("The check build finds a mistake in the bonus:", "yellow")]
-        lines += [*_found_by_the_check(root, exercise, where, new, at_once), ""]
+        lines += [*_found_by_the_check(root, exercise, where, new, passes), ""]
     all_lines = done.lines(
         result,
         found,
@@ -257,11 +257,11 @@ def _found_by_the_check(
     exercise: Exercise,
     result: test_program.Result,
     mistakes: List[test_program.Case],
-    at_once: _AtOnce,
+    passes: _Passes,
 ) -> List[str]:
     failures = [case for case in result.failures if case in mistakes]
     lines = [f"  {_mark(case.state)} {case.name}" for case in failures[:3]]
-    lines += ["", *_first_failure(root, exercise, result, failures, at_once)]
+    lines += ["", *_first_failure(root, exercise, result, failures, passes)]
     if failures:
         first = _most_useful(failures, points.steps_of(exercise.contract_file))
         lines.append(f"  {done.how_it_was_found(first or failures[0])}")
@@ -293,7 +293,7 @@ def _report(
     title: str,
     bonus: List[test_program.Case],
     later: List[test_program.Case],
-    at_once: _AtOnce,
+    passes: _Passes,
 ) -> List[str]:
     """`bonus`: what failed and is about a bonus only; `later`: of that, what is not written."""
     cases = list(result.cases.values())
@@ -342,7 +342,7 @@ def _report(
         return lines
 
     core = [case for case in result.failures if case not in bonus]
-    return [*lines, "", *_first_failure(root, exercise, result, core or begun or later, at_once)]
+    return [*lines, "", *_first_failure(root, exercise, result, core or begun or later, passes)]
 
 
 def _first_failure(
@@ -350,7 +350,7 @@ def _first_failure(
     exercise: Exercise,
     result: test_program.Result,
     failures: List[test_program.Case],
-    at_once: _AtOnce,
+    passes: _Passes,
 ) -> List[str]:
     """What to look at first."""
     first = _most_useful(failures, points.steps_of(exercise.contract_file))
@@ -365,7 +365,7 @@ def _first_failure(
     if len(said) > LINES_SHOWN:
         said = said[: LINES_SHOWN // 2] + ["…"] + said[-LINES_SHOWN // 2 :]
     lines += [f"  {line}" for line in said]
-    order = done.in_which_order(first, result, at_once)
+    order = done.in_which_order(first, result, passes)
     if order:
         lines.append(f"  {order}")
     if first.detail:

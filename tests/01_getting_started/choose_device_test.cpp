@@ -14,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include "current_device.hpp"
 #include "fault_tests.hpp"
 #include "lab/cuda_check.hpp"
 #include "lab/errors.hpp"
@@ -30,6 +31,7 @@ using lab::choose_device::list_candidates;
 using lab::choose_device::reference_best;
 using lab::choose_device::requirement;
 using lab::choose_device::select;
+using lab::testing::current_device;
 using lab::testing::expect_failures_reported;
 using lab::testing::work_of;
 using lab::testing::work_without_values;
@@ -40,11 +42,6 @@ int count_devices() {
   int count = 0;
   CUDA_CHECK(cudaGetDeviceCount(&count));
   return count;
-}
-int current_device() {
-  int device = -1;
-  CUDA_CHECK(cudaGetDevice(&device));
-  return device;
 }
 int attribute(cudaDeviceAttr attr, int device) {
   int value = 0;
@@ -238,7 +235,10 @@ TEST(Candidates, CanBeChosenFrom) {
 
 class Current : public ::testing::Test {
  protected:
-  ~Current() override { (void)cudaSetDevice(0); }
+  ~Current() override { (void)cudaSetDevice(before_); }
+
+ private:
+  const int before_ = current_device();
 };
 
 TEST_F(Current, StaysWhileCandidatesAreListed) {

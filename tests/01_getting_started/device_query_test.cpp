@@ -10,6 +10,7 @@
 #include <ostream>
 #include <string>
 
+#include "current_device.hpp"
 #include "fault_tests.hpp"
 #include "lab/cuda_check.hpp"
 #include "lab/device_limits.hpp"
@@ -163,7 +164,7 @@ TEST(Query, ComputesTheBandwidthOfTheDevicesOwnMemory) {
 
 TEST(Query, LeavesTheCurrentDeviceAlone) {
   for (int current = 0; current < count_devices(); ++current) {
-    CUDA_CHECK(cudaSetDevice(current));
+    const lab::testing::on_device here(current);
     const auto stays = [current] {
       int now = -1;
       CUDA_CHECK(cudaGetDevice(&now));
@@ -176,7 +177,6 @@ TEST(Query, LeavesTheCurrentDeviceAlone) {
     (void)query_all();
     EXPECT_TRUE(stays()) << "query_all() has changed it from " << current;
   }
-  CUDA_CHECK(cudaSetDevice(0));
 }
 
 // --- refusals ------------------------------------------------------------------------------------

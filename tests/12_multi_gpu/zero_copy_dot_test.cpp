@@ -175,7 +175,7 @@ TEST(FullDevice, HasNoRoomForTheCopies) {
   const std::size_t n = lab::testing::size_that_fits_once();
   const vector a(n, 1.0F), b(n, 2.0F);
   dot(step::copies, vector(10, 1.0F), vector(10, 1.0F));  // loads what a first call loads
-  const full_device full(0);
+  const full_device full(lab::testing::current_device());
   try {
     dot(step::copies, a, b);
     ADD_FAILURE() << "two vectors cannot fit: where are they?";
@@ -189,7 +189,7 @@ TEST(FullDevice, IsEnoughForZeroCopy) {
   vector a(n), b(n, 1.0F);
   a[0] = 5, a[n / 2] = -2, a[n - 1] = 7;
   dot(step::zero_copy, vector(10, 1.0F), vector(10, 1.0F));
-  const full_device full(0);
+  const full_device full(lab::testing::current_device());
   EXPECT_EQ(dot(step::zero_copy, a, b).value, 10.0F);
 }
 

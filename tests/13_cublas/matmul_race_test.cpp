@@ -285,7 +285,7 @@ TEST(AllRacers, AgreeOnTallWideAndDeepProducts) {
 TEST(Host, NeedsNoDevice) {
   if (!lab::on_cpu_device())
     GTEST_SKIP() << "needs a device whose memory is small enough to be filled";
-  const full_device occupied(0);  // C, of 4 MiB, has no room there
+  const full_device occupied(lab::testing::current_device());  // C, of 4 MiB, has no room there
   const auto given = make_known_product(1030, 1030, 3, 1);
   const auto run = [&](racer contender) {
     return race(contender, given.a, given.b, {1030, 1030, 3}, 1).c;

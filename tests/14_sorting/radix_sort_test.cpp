@@ -367,7 +367,7 @@ TEST(Memory, ThatIsNotThereIsReported) {
   if (!lab::on_cpu_device())
     GTEST_SKIP() << "needs a device whose memory is small enough to be filled";
   const auto keys = random_keys<std::uint32_t>(lab::testing::size_that_fits_once() * 2, 1);
-  const full_device occupied(0);
+  const full_device occupied(lab::testing::current_device());
   EXPECT_THROW(sort(step::thrust, keys, {}), std::bad_alloc);
   EXPECT_THROW(sort(step::digits, keys, {}), lab::cuda_error);
   EXPECT_THROW(sort(step::one_sweep, keys, {}), lab::cuda_error);

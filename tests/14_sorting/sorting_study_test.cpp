@@ -362,7 +362,7 @@ TEST(Memory, ThatIsNotThereIsReported) {
   // those of the longer one once: then there is no scratch memory for Thrust. Those of the last
   // problem do not fit. (Several arrays could be sorted one after the other, with less memory.)
   const std::vector<problem> too_large = {make_problem({24, 32'768}, 2)};
-  const full_device occupied(0);
+  const full_device occupied(lab::testing::current_device());
   const auto thrust_finds_none_for = [](std::size_t length) {
     try {
       study(std::vector{make_problem({1, length}, 1)}, std::vector{method::radix}, 1);

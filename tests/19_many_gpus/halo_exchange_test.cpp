@@ -404,6 +404,7 @@ TEST_P(EachStep, KeepsTheCurrentDeviceAndTheAccessBetweenDevices) {
 }
 
 FAULT_TEST_P(EachStep, ReportsEveryCallThatFails) {
+  const on_device the_same(current_device());
   const scene s = random_scene(5, 7, 1);
   static const int devices = std::min(2, lab::device_count());
   expect_failures_reported(

@@ -16,6 +16,7 @@
 #include <tuple>
 #include <vector>
 
+#include "current_device.hpp"
 #include "fault_tests.hpp"
 #include "full_size.hpp"
 #include "lab/cuda_check.hpp"
@@ -45,6 +46,7 @@ using lab::testing::expect_at_full_size;
 using lab::testing::expect_failures_reported;
 using lab::testing::is_time_of;
 using lab::testing::matches;
+using lab::testing::on_device;
 using lab::testing::timed;
 using lab::testing::work_of;
 using words = std::vector<std::uint32_t>;
@@ -324,13 +326,12 @@ TEST_P(EachStep, LeavesItsInputAlone) {
 
 TEST_P(EachStep, KeepsTheCurrentDevice) {
   for (int device = 0; device < lab::device_count(); ++device) {
-    CUDA_CHECK(cudaSetDevice(device));
+    const on_device here(device);
     EXPECT_TRUE(sorts(version(), most_devices(), random_keys(100, 7)));
     int now = -1;
     CUDA_CHECK(cudaGetDevice(&now));
     EXPECT_EQ(now, device);
   }
-  CUDA_CHECK(cudaSetDevice(0));
 }
 
 TEST_P(EachStep, SaysHowLongItTook) {

@@ -17,6 +17,7 @@
 #include <tuple>
 #include <vector>
 
+#include "current_device.hpp"
 #include "fault_tests.hpp"
 #include "full_size.hpp"
 #include "lab/cuda_check.hpp"
@@ -49,6 +50,7 @@ using lab::testing::expect_at_full_size;
 using lab::testing::expect_failures_of_threads_reported;
 using lab::testing::expect_failures_reported;
 using lab::testing::matches;
+using lab::testing::on_device;
 using lab::testing::whole_numbers;
 using lab::testing::work_of;
 using floats = std::vector<float>;
@@ -378,13 +380,12 @@ TEST_P(EachStep, LeavesItsInputAlone) {
 
 TEST_P(EachStep, KeepsTheCurrentDevice) {
   for (int device = 0; device < lab::device_count(); ++device) {
-    CUDA_CHECK(cudaSetDevice(device));
+    const on_device here(device);
     EXPECT_TRUE(sums_up(version(), lab::device_count(), 20, 6));
     int now = -1;
     CUDA_CHECK(cudaGetDevice(&now));
     EXPECT_EQ(now, device);
   }
-  CUDA_CHECK(cudaSetDevice(0));
 }
 
 TEST_P(EachStep, SaysHowLongItTook) {

@@ -435,6 +435,7 @@ TEST_P(EachStep, KeepsTheAccessThatTheCallerHasEnabled) {
 }
 
 FAULT_TEST_P(EachStep, ReportsEveryCallThatFails) {
+  const on_device the_same(current_device());
   const ints words = words_of(250, 1);
   expect_failures_reported([&] { return sent_without_access(version(), words); }, words);
   (void)sent_without_access(version(), words);  // the last fault, too, may have left access behind

@@ -14,6 +14,7 @@
 #include <filesystem>
 #include <string>
 
+#include "current_device.hpp"
 #include "full_size.hpp"
 #include "lab/cuda_check.hpp"
 #include "lab/device_limits.hpp"
@@ -69,6 +70,36 @@ TEST(TestMain, FillsNewMemoryWithOtherBytesInEachRun) {
   EXPECT_NE(now, before);
   EXPECT_EQ(now, lab::detail::new_memory_byte);
   before = now;
+}
+#endif
+
+#ifdef __CPU_DEVICE__
+TEST(TestMain, MakesAnotherDeviceCurrentInTheSecondRun) {
+  if (misbehaving()) {
+    static const int first = lab::testing::current_device();
+    EXPECT_EQ(lab::testing::current_device(), first);
+    return;
+  }
+  const std::string name = "TestMain.MakesAnotherDeviceCurrentInTheSecondRun";
+  const outcome result = run_again(name, "LAB_TEST_MISBEHAVE=1");
+  EXPECT_EQ(result.code, 1);
+  EXPECT_EQ(occurrences(result.output, "(thread order:"), 1U) << result.output;
+  EXPECT_NE(result.output.find("(thread order: reverse, device 1 is current)"), std::string::npos)
+      << result.output;
+  for (const char* one : {" CPU_DEVICE_COUNT=1", " LAB_TEST_DEVICE=0"})
+    EXPECT_EQ(run_again(name, std::string("LAB_TEST_MISBEHAVE=1") + one).code, 0) << one;
+}
+
+TEST(TestMain, FailsATestAfterWhichAnotherDeviceIsCurrent) {
+  if (misbehaving()) {
+    CUDA_CHECK(cudaSetDevice(0));
+    return;
+  }
+  const outcome result =
+      run_again("TestMain.FailsATestAfterWhichAnotherDeviceIsCurrent", "LAB_TEST_MISBEHAVE=1");
+  EXPECT_EQ(result.code, 1);
+  EXPECT_EQ(occurrences(result.output, "device 0 is current after this test; it was device 1"), 1U)
+      << result.output;
 }
 #endif
 
@@ -310,7 +341,7 @@ TEST(TestMain, RunsEveryTestInThreeOrdersAndSaysInWhichItFailed) {
   }
   const std::string name = "TestMain.RunsEveryTestInThreeOrdersAndSaysInWhichItFailed";
   const outcome all = run_again(name, "LAB_TEST_MISBEHAVE=1");
-  for (const char* order : {"forward", "reverse", "random, seed 2"})
+  for (const char* order : {"forward", "reverse, device 1 is current", "random, seed 2"})
     EXPECT_EQ(occurrences(all.output, std::string("(thread order: ") + order + ")"), 1u)
         << all.output;
   const outcome once = run_again(name, "LAB_TEST_MISBEHAVE=1", "--gtest_repeat=1");

@@ -25,6 +25,7 @@
 #include <utility>
 #include <vector>
 
+#include "current_device.hpp"
 #include "device_state.hpp"
 #include "lab/cublas_check.hpp"
 #include "lab/cuda_check.hpp"
@@ -519,6 +520,7 @@ bool has_the_device() { return true; }
 void fail_each_call(const fault_subject& subject) {
   // Late, so that what a failed wait should have waited for has not happened.
   cpu_device::set_stream_policy(cpu_device::stream_policy::interleaved);
+  const on_device the_same(current_device());  // where cudaSetDevice fails, nobody can go back
   ASSERT_TRUE(subject.is_right()) << "the result is wrong even if no CUDA call fails";
   ASSERT_TRUE(subject.inputs_unchanged()) << "the function changed its input";
   std::vector<call> calls;

@@ -50,6 +50,12 @@ struct setting {
 /// test then fails. On a GPU, where there are no reports, it changes nothing.
 void expect_reports();
 
+/// A variable outside of all functions, where the contract says that a call changes the current
+/// device. Elsewhere a test fails if another device is current after it.
+struct device_may_change {
+  device_may_change();
+};
+
 /// Whether this error means that there can be no such grid or block. CUDA 12 had a name for it;
 /// CUDA 13 calls it an invalid value.
 inline bool is_refused_launch(cudaError_t code) {

@@ -18,9 +18,11 @@
 #include <vector>
 
 #ifdef __CPU_DEVICE__
+#include "current_device.hpp"
 #include "device_state.hpp"
 #endif
 #include "full_size.hpp"
+#include "lab/cuda_check.hpp"
 #include "lab/device_limits.hpp"
 #include "lab/errors.hpp"
 #include "lab/new_memory.hpp"
@@ -31,6 +33,7 @@ namespace lab::testing {
 namespace {
 
 [[maybe_unused]] bool reports_are_expected = false;
+[[maybe_unused]] bool may_change_the_device = false;
 
 /// What `needs` objects have asked for. They may be made before anything of this file is.
 std::vector<std::function<void()>>& requirements() {
@@ -60,8 +63,16 @@ bool is_set(const char* variable) {
 constexpr int kOrders = 3;
 int repetition = 0;  // the current one, counted from 0
 
-/// Gives each repetition its thread order and its stream policy. With --gtest_fail_fast, the one
-/// that fails is the last.
+/// The device that is current in a repetition. There are two unless somebody wants another number:
+/// who keeps anything of the device of the last call, or takes device 0 for the current one, is
+/// wrong in the second repetition. LAB_TEST_DEVICE=0 tries whether it is that (scripts/lab).
+int device_of_repetition() {
+  static const bool is_always_0 = std::getenv("LAB_TEST_DEVICE") != nullptr;
+  return repetition % kOrders == 1 && !is_always_0 && lab::device_count() > 1 ? 1 : 0;
+}
+
+/// Gives each repetition its thread order, its stream policy and its device. With
+/// --gtest_fail_fast, the one that fails is the last.
 class thread_orders : public ::testing::EmptyTestEventListener {
  public:
   void OnTestIterationStart(const ::testing::UnitTest&, int iteration) override {
@@ -70,6 +81,7 @@ class thread_orders : public ::testing::EmptyTestEventListener {
     constexpr std::array<const char*, kOrders> kNames = {"forward", "reverse", "random, seed "};
     order_ = kNames[static_cast<std::size_t>(iteration % kOrders)];
     if (iteration % kOrders == 2) order_ += std::to_string(iteration);
+    if (device_of_repetition() != 0) order_ += ", device 1 is current";
     test_events::begin_repetition(order_);
   }
 
@@ -83,6 +95,7 @@ class thread_orders : public ::testing::EmptyTestEventListener {
     const auto which = static_cast<std::size_t>(repetition % kOrders);
     cpu_device::set_thread_order(kThreads[which], static_cast<unsigned>(repetition));
     cpu_device::set_stream_policy(asked_for_.value_or(kStreams[which]));
+    CUDA_CHECK(cudaSetDevice(device_of_repetition()));
   }
 
   void OnTestPartResult(const ::testing::TestPartResult& result) override {
@@ -136,12 +149,16 @@ class device_watch : public ::testing::EmptyTestEventListener {
   }
 
   void OnTestEnd(const ::testing::TestInfo&) override {
+    const int device = current_device();
     const detail::repair repair = detail::repair_devices();
     // The next tests could take as long.
     if (repair == detail::repair::never_ended) test_events::leave_out_the_rest();
     const detail::device_state now = detail::state_of_devices();
     // After a kernel has failed, cudaFree fails as well: what is left is no fault of its own.
     if (repair == detail::repair::none) report_leaks(now);
+    if (device != device_of_repetition() && !may_change_the_device)
+      ADD_FAILURE() << "device " << device << " is current after this test; it was device "
+                    << device_of_repetition();
     const std::size_t reports = now.reports - before_.reports;
     if (reports != 0 && !reports_are_expected)
       ADD_FAILURE() << "the CPU device reported "
@@ -176,6 +193,9 @@ class device_watch : public ::testing::EmptyTestEventListener {
 
 int prepare([[maybe_unused]] bool repetition_is_given) {
   for (const variable& one : settings()) ::setenv(one.name, one.value, one.overwrite ? 1 : 0);
+#ifdef __CPU_DEVICE__
+  ::setenv("CPU_DEVICE_COUNT", "2", 0);
+#endif
   try {
     lab::device_count();
   } catch (const lab::not_possible& error) {
@@ -226,6 +246,8 @@ needs::needs(std::function<void()> make) { requirements().push_back(std::move(ma
 setting::setting(const char* name, const char* value, when set) {
   settings().push_back({name, value, set == when::always});
 }
+
+device_may_change::device_may_change() { may_change_the_device = true; }
 
 void expect_reports() { reports_are_expected = true; }
 

@@ -47,6 +47,10 @@ NOT_WRITTEN = (
 )
 
 
+# As tests/support/test_main.cpp names it.
+REVERSE = f"reverse, {done.DEVICE_1}"
+
+
 class DoneTest(LabTest):
     def setUp(self):
         super().setUp()
@@ -606,15 +610,16 @@ class WordsTest(unittest.TestCase):
         ):
             self.assertEqual(text, listed(numbers))
 
-    def in_which_order(self, *wrong, at_once=False, runs=3, text="no"):
+    def in_which_order(self, *wrong, at_once=False, on_device_0=False, runs=3, text="no"):
         run = Case("S.A", "failed", [Said(text, True, order=order) for order in wrong], runs=runs)
-        result = Result(failed_runs=[run], orders=["forward", "reverse", "random, seed 2"])
-        return done.in_which_order(run, result, lambda case: at_once)
+        result = Result(failed_runs=[run], orders=["forward", REVERSE, "random, seed 2"])
+        right = {str(done.AT_ONCE): at_once, str(done.ON_DEVICE_0): on_device_0}
+        return done.in_which_order(run, result, lambda case, variables: right[str(variables)])
 
     def test_what_the_order_says_is_known_as_a_named_cause(self):
-        for wrong in (["reverse"], ["forward", "reverse"]):
-            for at_once in (False, True):
-                said = self.in_which_order(*wrong, at_once=at_once)
+        for wrong in ([REVERSE], ["forward", REVERSE]):
+            for is_right in (False, True):
+                said = self.in_which_order(*wrong, at_once=is_right, on_device_0=is_right)
                 self.assertRegex(f"  {said}", done.BY_ORDER)
 
     def test_what_the_order_of_threads_says(self):
@@ -622,7 +627,7 @@ class WordsTest(unittest.TestCase):
             "Right forward, wrong in reverse and in random order: two threads access the"
             " same memory here, and the result depends on which of them comes first; or memory is"
             " read that was never written: it holds different bytes in each order.",
-            self.in_which_order("reverse", "random, seed 2"),
+            self.in_which_order(REVERSE, "random, seed 2"),
         )
         self.assertEqual(
             "Right in reverse and in random order, wrong forward: memory is read that was never"
@@ -633,15 +638,21 @@ class WordsTest(unittest.TestCase):
         self.assertEqual(
             "Right when all work is done immediately, wrong when it is done as late as CUDA allows:"
             " the host, or a stream, does not wait for something that is still running.",
-            self.in_which_order("reverse", "random, seed 2", at_once=True),
+            self.in_which_order(REVERSE, "random, seed 2", at_once=True),
         )
         self.assertEqual(
             "Right when one stream runs after the other, wrong when they take turns: two"
             " streams use the same memory, and neither waits for the other.",
             self.in_which_order("random, seed 2", at_once=True),
         )
-        self.assertEqual("", self.in_which_order("forward", "reverse", "random, seed 2"))
-        self.assertEqual("", self.in_which_order("reverse", runs=2))  # not all orders have run
+        on_device_0 = "Right while device 0 is the current one, wrong when it is device 1: "
+        said = self.in_which_order(REVERSE, on_device_0=True)
+        self.assertTrue(said.startswith(on_device_0), said)
+        for wrong in ([REVERSE], ["forward"], [REVERSE, "random, seed 2"]):
+            said = self.in_which_order(*wrong, on_device_0=wrong != [REVERSE])
+            self.assertNotIn(on_device_0, said)
+        self.assertEqual("", self.in_which_order("forward", REVERSE, "random, seed 2"))
+        self.assertEqual("", self.in_which_order(REVERSE, runs=2))  # not all orders have run
         self.assertEqual("", self.in_which_order(""))
 
     def test_the_order_of_threads_says_nothing_of_a_case_that_only_one_order_has(self):
