@@ -275,6 +275,11 @@ void set_said_of_devices(const cudaDeviceProp* what, int of) {
       "set_said_of_devices", false, what != nullptr, {what == nullptr ? cudaDeviceProp{} : *what},
       of);
 }
+void set_said_of_attribute(int attribute, const int* value, int of) {
+  (void)grading::ask<bool, int, bool, int, int>("set_said_of_attribute", false, attribute,
+                                                value != nullptr, value == nullptr ? 0 : *value,
+                                                of);
+}
 void set_said_of_pinned_memory(said_of_pinned_memory what) {
   (void)grading::ask<bool, said_of_pinned_memory>("set_said_of_pinned_memory", false, what);
 }

@@ -122,6 +122,11 @@ const offer kOffers[] = {
           said = what.value;
           cpu_device::set_said_of_devices(is_said ? &said : nullptr, of);
         }),
+    setting<int, bool, int, int>("set_said_of_attribute",
+                                 [](int attribute, bool is_said, int value, int of) {
+                                   cpu_device::set_said_of_attribute(
+                                       attribute, is_said ? &value : nullptr, of);
+                                 }),
     setting<cpu_device::said_of_pinned_memory>("set_said_of_pinned_memory",
                                                cpu_device::set_said_of_pinned_memory),
     setting<unsigned char>("fill_new_memory_with",

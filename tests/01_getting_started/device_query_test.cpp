@@ -9,6 +9,7 @@
 #include <limits>
 #include <ostream>
 #include <string>
+#include <utility>
 
 #include "current_device.hpp"
 #include "fault_tests.hpp"
@@ -148,6 +149,36 @@ TEST(Query, TakesEachFieldFromItsOwnPlace) {
     *yes = 1;
     const lab::testing::pretended_devices meanwhile([&](cudaDeviceProp& said) { said = made_up; });
     EXPECT_TRUE(matches(check(query(0), reference(0))));
+  }
+}
+
+TEST(Query, SaysItOfTheDeviceThatWasAskedFor) {
+  // One device is unlike the others, and device 0 stays the current one.
+  for (int device = 0; device < count_devices(); ++device) {
+    const auto expect_right_reports = [device](const char* label) {
+      for (int other = 0; other < count_devices(); ++other)
+        EXPECT_TRUE(matches(check(query(other), reference(other))))
+            << "where device " << device << " has " << label << " of its own";
+    };
+    {
+      const lab::testing::pretended_devices unlike(
+          [](cudaDeviceProp& said) {
+            for (int* field : {&said.memoryBusWidth, &said.l2CacheSize, &said.multiProcessorCount})
+              *field += 96;
+            said.totalConstMem *= 2;
+          },
+          device);
+      expect_right_reports("properties");
+    }
+    for (const auto& [attribute, name] : {std::pair{cudaDevAttrClockRate, "a clock"},
+                                          {cudaDevAttrMemoryClockRate, "a memory clock"},
+                                          {cudaDevAttrKernelExecTimeout, "a time limit"},
+                                          {cudaDevAttrComputeMode, "a compute mode"}}) {
+      int value = 0;
+      CUDA_CHECK(cudaDeviceGetAttribute(&value, attribute, device));
+      const lab::testing::pretended_attribute unlike(attribute, value == 0 ? 3 : 0, device);
+      expect_right_reports(name);
+    }
   }
 }
 #endif

@@ -494,6 +494,26 @@ TEST(DeviceProperties, AreWhatTheyAreSaidToBe) {
   EXPECT_EQ(warp, 32);
 }
 
+TEST(DeviceAttributes, AreWhatTheyAreSaidToBe) {
+  const auto mode = [] {
+    int heard = -1;
+    EXPECT_EQ(cudaDeviceGetAttribute(&heard, cudaDevAttrComputeMode, 0), cudaSuccess);
+    return heard;
+  };
+  int said = cudaComputeModeProhibited;
+  for (const int of : {cpu_device::kEveryDevice, 1, 0}) {
+    cpu_device::set_said_of_attribute(cudaDevAttrComputeMode, &said, of);
+    EXPECT_EQ(mode(), of == 1 ? cudaComputeModeDefault : cudaComputeModeProhibited);
+  }
+  int warp = 0;
+  EXPECT_EQ(cudaDeviceGetAttribute(&warp, cudaDevAttrWarpSize, 0), cudaSuccess);
+  EXPECT_EQ(warp, 32) << "nothing was said of this one";
+  EXPECT_EQ(cudaDeviceGetAttribute(&warp, cudaDevAttrComputeMode, 1 << 20), cudaErrorInvalidDevice);
+  EXPECT_EQ(cudaGetLastError(), cudaErrorInvalidDevice);
+  cpu_device::set_said_of_attribute(cudaDevAttrComputeMode, nullptr);
+  EXPECT_EQ(mode(), cudaComputeModeDefault);
+}
+
 TEST(Events, TakeTheirTimesFromAnyClock) {
   cudaEvent_t start{}, stop{};
   ASSERT_EQ(cudaEventCreate(&start), cudaSuccess);

@@ -39,6 +39,21 @@ class pretended_devices {
   cudaDeviceProp properties_{};
 };
 
+/// The same for one attribute that no property has.
+class pretended_attribute {
+ public:
+  pretended_attribute(cudaDeviceAttr attribute, int value, int of = cpu_device::kEveryDevice)
+      : attribute_(attribute) {
+    cpu_device::set_said_of_attribute(attribute, &value, of);
+  }
+  pretended_attribute(const pretended_attribute&) = delete;
+  pretended_attribute& operator=(const pretended_attribute&) = delete;
+  ~pretended_attribute() { cpu_device::set_said_of_attribute(attribute_, nullptr); }
+
+ private:
+  cudaDeviceAttr attribute_;
+};
+
 }  // namespace lab::testing
 
 #endif

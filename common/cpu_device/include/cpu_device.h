@@ -76,6 +76,10 @@ void set_said_of_pinned_memory(said_of_pinned_memory what);
 constexpr int kEveryDevice = -1;
 void set_said_of_devices(const cudaDeviceProp* what, int of = kEveryDevice);
 
+/// The same for one attribute (a cudaDeviceAttr), such as a clock rate, that no property has. The
+/// value is copied; null: the truth again.
+void set_said_of_attribute(int attribute, const int* value, int of = kEveryDevice);
+
 /// The clock that events take their times from, from now on, in nanoseconds; null: the machine's
 /// again. So what cudaEventElapsedTime() returns can be known before.
 void set_event_clock(std::int64_t (*nanoseconds)());

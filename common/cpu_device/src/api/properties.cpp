@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
+#include <mutex>
+#include <optional>
 #include <string>
 
 #include "api/arrays.hpp"
@@ -327,10 +329,29 @@ using namespace cpu_device;
 namespace {
 std::atomic<const cudaDeviceProp*> said_of_devices = nullptr;
 std::atomic<int> said_of = kEveryDevice;
+struct said_of_an_attribute {
+  int attribute, value, of;
+};
+std::mutex said_mutex;
+std::optional<said_of_an_attribute> said_of_attribute;
+
+/// What the attribute of the device is said to be, if anything.
+std::optional<int> said_of_this(int attribute, int device) {
+  const std::lock_guard lock(said_mutex);
+  if (!said_of_attribute || said_of_attribute->attribute != attribute) return std::nullopt;
+  const int of = said_of_attribute->of;
+  return of == kEveryDevice || of == device ? std::optional(said_of_attribute->value)
+                                            : std::nullopt;
+}
 }  // namespace
 void cpu_device::set_said_of_devices(const cudaDeviceProp* what, int of) {
   said_of = of;
   said_of_devices = what;
+}
+void cpu_device::set_said_of_attribute(int attribute, const int* value, int of) {
+  const std::lock_guard lock(said_mutex);
+  said_of_attribute.reset();
+  if (value != nullptr) said_of_attribute = {attribute, *value, of};
 }
 
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* p, int device) {
@@ -400,7 +421,7 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
     if (status != cudaSuccess) return status;
     for (const attribute_value& a : kAttributes) {
       if (a.attribute != attribute) continue;
-      *value = a.value(p);
+      *value = said_of_this(attribute, device).value_or(a.value(p));
       return cudaSuccess;
     }
     return fail(cudaErrorInvalidValue, "cudaDeviceGetAttribute: attribute " +
