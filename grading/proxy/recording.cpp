@@ -17,14 +17,14 @@
 namespace lab::testing::detail {
 
 struct recording::recorder {
-  explicit recorder(const std::vector<double>& kernel_ms) {
+  recorder(const std::vector<double>& kernel_ms, const std::vector<double>& copy_ms) {
     grading::go_on();
-    (void)wire::call<bool, const std::vector<double>&>(grading::function("begin_recording"),
-                                                       kernel_ms);
+    (void)wire::call<bool, const std::vector<double>&, const std::vector<double>&>(
+        grading::function("begin_recording"), kernel_ms, copy_ms);
   }
 };
-recording::recording(std::vector<double> kernel_ms)
-    : recorder_(std::make_unique<recorder>(kernel_ms)) {}
+recording::recording(std::vector<double> kernel_ms, std::vector<double> copy_ms)
+    : recorder_(std::make_unique<recorder>(kernel_ms, copy_ms)) {}
 recording::~recording() = default;  // the worker ends it when the next one begins
 recorded_work recording::finish() {
   return wire::call<recorded_work>(grading::function("finish_recording"));

@@ -32,11 +32,12 @@ std::optional<lab::testing::detail::pretended_cuda_support>& pretending() {
 
 const offer kOffers[] = {
     {"begin_recording",
-     wire::handler_of<bool, const std::vector<double>&>([](const std::vector<double>& kernel_ms) {
-       running().reset();
-       running().emplace(kernel_ms);
-       return true;
-     })},
+     wire::handler_of<bool, const std::vector<double>&, const std::vector<double>&>(
+         [](const std::vector<double>& kernel_ms, const std::vector<double>& copy_ms) {
+           running().reset();
+           running().emplace(kernel_ms, copy_ms);
+           return true;
+         })},
     {"finish_recording", wire::handler_of<lab::testing::recorded_work>([] {
        lab::testing::recorded_work done;
        if (running()) done = running()->finish();

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -35,6 +36,7 @@ using lab::testing::expect_at_full_size;
 using lab::testing::expect_failures_reported;
 using lab::testing::matches;
 using lab::testing::work_of;
+using lab::testing::work_without_values;
 using vector = std::vector<std::uint8_t>;
 
 struct transfer {
@@ -51,22 +53,51 @@ constexpr transfer kTransfers[] = {{memory::pageable, direction::to_device, "pag
   return matches(lab::compare_exact(copy(w.host_memory, w.dir, bytes, copies).arrived, bytes));
 }
 
+cudaMemcpyKind kind_of(const transfer& w) {
+  return w.dir == direction::to_device ? cudaMemcpyHostToDevice : cudaMemcpyDeviceToHost;
+}
+
 // --- who does the work ---------------------------------------------------------------------------
 
 REQUIRED_WORK(EveryCopyThatWasAskedFor) {
   const vector bytes = lab::random_bytes(5000, 1);
   for (const transfer& w : kTransfers) {
     const lab::testing::work done = work_of([&] { return arrives(w, bytes, 7); });
-    EXPECT_TRUE(as_required(done, {.kernels = 0, .calls = {"cudaMemcpy|cudaMemcpyAsync"}}))
-        << w.name;
-    EXPECT_GE(done.bytes_copied(w.dir == direction::to_device ? cudaMemcpyHostToDevice
-                                                              : cudaMemcpyDeviceToHost),
-              7 * bytes.size())
-        << w.name;
+    EXPECT_TRUE(as_required(done, {.kernels = 0, .calls = {"cudaMemcpy"}})) << w.name;
+    EXPECT_EQ(done.bytes_copied(kind_of(w)), 7 * bytes.size())
+        << w.name << ": the bytes of 7 copies; one more to warm up, or one less, is not asked for";
+    const auto calls = done.calls.find("cudaMemcpy");
+    EXPECT_GE(calls == done.calls.end() ? 0 : calls->second, 7U)
+        << w.name << ": the calls of cudaMemcpy, for 7 copies";
     EXPECT_EQ(done.host_memory.empty(), w.host_memory == memory::pageable) << w.name;
     EXPECT_TRUE(at_other_sizes([&](unsigned n) { return arrives(w, lab::random_bytes(n, 1), 7); },
-                               {.kernels = 0, .calls = {"cudaMemcpy|cudaMemcpyAsync"}}))
+                               {.kernels = 0, .calls = {"cudaMemcpy"}}))
         << w.name;
+  }
+}
+
+REQUIRED_WORK(AsManyCopiesHoweverManyThatIs) {
+  expect_at_full_size([] {
+    constexpr unsigned kCopies = 20'011;
+    for (const transfer& w : kTransfers) {
+      const lab::testing::work done = work_without_values([&] {
+        (void)copy(w.host_memory, w.dir, vector{1, 2, 3}, kCopies);
+      });
+      EXPECT_EQ(done.bytes_copied(kind_of(w)), 3 * kCopies)
+          << w.name << ": the bytes of " << kCopies << " copies";
+    }
+  });
+}
+
+REQUIRED_WORK(TheMeanOfTheTimesThatEventsMeasure) {
+  // In this test, events say that the first copy takes 1000 ms, the second one 3000 ms, and so on.
+  for (const transfer& w : kTransfers) {
+    float ms = 0;
+    (void)work_without_values(
+        [&] { ms = copy(w.host_memory, w.dir, vector(100, 1), 4).milliseconds; }, {1},
+        {1000, 3000, 10'000, 2000});
+    EXPECT_NEAR(static_cast<double>(ms), 4000, 0.01)
+        << w.name << ": four copies of 1000, 3000, 10000 and 2000 ms";
   }
 }
 
@@ -167,6 +198,8 @@ TEST(Rate, IsNothingForNoBytesOrNoTime) {
   EXPECT_EQ(gigabytes_per_second(5, 0), 0);
   EXPECT_EQ(gigabytes_per_second(0, 0), 0);
   EXPECT_EQ(gigabytes_per_second(5, -1), 0);
+  // What a clock gives that was not started: it is not above 0 either.
+  EXPECT_EQ(gigabytes_per_second(5, std::numeric_limits<double>::quiet_NaN()), 0);
 }
 
 // --- only a GPU shows ----------------------------------------------------------------------------

@@ -237,8 +237,10 @@ static bool is_routine(std::string_view name) {
 }
 
 struct recording::recorder final : cpu_device::observer {
-  explicit recorder(std::vector<double> kernels_take)
-      : pretends(!kernels_take.empty()), kernel_ms(std::move(kernels_take)) {
+  recorder(std::vector<double> kernels_take, std::vector<double> copies_take)
+      : pretends(!kernels_take.empty()),
+        kernel_ms(std::move(kernels_take)),
+        copy_ms(std::move(copies_take)) {
     using cpu_device::event_kind;
     if (pretends) cpu_device::set_event_clock([] { return now.load(); });
     cpu_device::reset_counters();
@@ -477,7 +479,7 @@ struct recording::recorder final : cpu_device::observer {
     const std::lock_guard lock(mutex);
     const bool between = e.kind == cudaMemcpyHostToDevice || e.kind == cudaMemcpyDeviceToHost;
     if (pretends && between && e.from != nullptr && routines == 0) {
-      has_taken(kCopyMs);
+      has_taken(copy_ms[std::min<std::uint64_t>(copies_of[e.kind]++, copy_ms.size() - 1)]);
       ++done.pretended_copies;
     }
     if (e.from != nullptr)
@@ -513,8 +515,9 @@ struct recording::recorder final : cpu_device::observer {
   static inline thread_local bool asks = false;     // this thread, for itself
   static inline std::atomic<std::int64_t> now = 0;  // as events are told
   const bool pretends;
-  const std::vector<double> kernel_ms;
-  int routines = 0;  // of libraries, that run
+  const std::vector<double> kernel_ms, copy_ms;
+  std::map<int, std::uint64_t> copies_of;  // each kind, that took their time
+  int routines = 0;                        // of libraries, that run
   std::mutex mutex;
   recorded_work done;
   std::set<std::thread::id> callers;
@@ -874,7 +877,7 @@ pretended_cuda_support::pretended_cuda_support(bool, bool) {}
 pretended_cuda_support::~pretended_cuda_support() = default;
 
 struct recording::recorder {
-  explicit recorder(const std::vector<double>&) {}
+  recorder(const std::vector<double>&, const std::vector<double>&) {}
 };
 recorded_work recording::finish() { return {}; }
 struct nothing_comes_back::eraser {};
@@ -888,8 +891,8 @@ before_call::before_call(std::string, unsigned, std::function<void()>) {}
 
 #endif
 
-recording::recording(std::vector<double> kernel_ms)
-    : recorder_(std::make_unique<recorder>(std::move(kernel_ms))) {}
+recording::recording(std::vector<double> kernel_ms, std::vector<double> copy_ms)
+    : recorder_(std::make_unique<recorder>(std::move(kernel_ms), std::move(copy_ms))) {}
 recording::~recording() = default;
 nothing_comes_back::nothing_comes_back() : eraser_(std::make_unique<eraser>()) {}
 nothing_comes_back::~nothing_comes_back() = default;

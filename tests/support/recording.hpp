@@ -119,15 +119,17 @@ struct recorded_work {
 namespace detail {
 /// Records while it lives. If it pretends times, then by CUDA's events the kernels and the routines
 /// of a library take as many milliseconds as it was told (number n kernel_ms[n], those after the
-/// last one as long as that one), each copy between host and device a million seconds, and
-/// everything else no time. And the first kernels really take a millisecond, so that a host's clock
-/// shows something.
+/// last one as long as that one), each copy between host and device a million seconds (or likewise
+/// what it was told: of those to the device number n takes copy_ms[n], and so of those to the
+/// host), and everything else no time. And the first kernels really take a millisecond, so that a
+/// host's clock shows something.
 class recording {
  public:
   static constexpr double kKernelMs = 1e3, kCopyMs = 1e9;
   static constexpr std::uint64_t kSlowKernels = 20;
 
-  explicit recording(std::vector<double> kernel_ms = {});  ///< empty: it pretends nothing
+  /// No kernel_ms: it pretends nothing.
+  explicit recording(std::vector<double> kernel_ms = {}, std::vector<double> copy_ms = {kCopyMs});
   recording(const recording&) = delete;
   recording& operator=(const recording&) = delete;
   ~recording();

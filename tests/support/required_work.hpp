@@ -148,10 +148,12 @@ work work_of(const Call& call) {
 
 /// The same for a call without values that could be right or wrong: it queries the runtime, or
 /// measures. With `kernel_ms`, its events measure what the test says: kernel number n takes
-/// kernel_ms[n], those after the last one as long as that one, and nothing but kernels takes time.
+/// kernel_ms[n], those after the last one as long as that one; and so does copy number n of each
+/// direction with `copy_ms`.
 template <class Call>
-work work_without_values(const Call& call, const std::vector<double>& kernel_ms = {}) {
-  detail::recording seen(kernel_ms);
+work work_without_values(const Call& call, const std::vector<double>& kernel_ms = {},
+                         const std::vector<double>& copy_ms = {detail::recording::kCopyMs}) {
+  detail::recording seen(kernel_ms, copy_ms);
   try {
     call();
     return {seen.finish()};
