@@ -12,6 +12,7 @@
 
 #include "fault_tests.hpp"
 #include "full_size.hpp"
+#include "lab/device_limits.hpp"
 #include "lab/errors.hpp"
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
@@ -24,6 +25,7 @@ namespace {
 using lab::testing::at_other_sizes;
 using lab::testing::bytes_of;
 using lab::testing::expect_at_full_size;
+using lab::testing::is_true_by_the_device;
 using lab::testing::work_of;
 using namespace lab::ptx_and_sass;
 using lab::testing::expect_failures_reported;
@@ -42,19 +44,26 @@ using vector = std::vector<float>;
   return lab::testing::matches(lab::compare_exact(add(a, b), expected));
 }
 
+bool same(float a, float b) { return a == b || (std::isnan(a) && std::isnan(b)); }
+
+/// The same kernel computes all elements: it rounds all of them once, or all of them twice.
 ::testing::AssertionResult is_saxpy(float s, const vector& x, const vector& y) {
   const vector result = saxpy(s, x, y);
   if (result.size() != x.size())
     return ::testing::AssertionFailure() << result.size() << " elements, not " << x.size();
+  bool once = true, twice = lab::on_cpu_device();  // what all elements so far allow
   for (std::size_t i = 0; i < x.size(); ++i) {
-    const double expected = saxpy_reference(s, x[i], y[i]);
-    const double got{result[i]};
-    const bool right = std::isfinite(expected)
-                           ? lab::inside(got, expected, {.absolute = saxpy_bound(s, x[i], y[i])})
-                           : got == expected || (std::isnan(got) && std::isnan(expected));
-    if (!right)
+    const float of_one = fused(s, x[i], y[i]), of_two = rounded_twice(s, x[i], y[i]);
+    const bool still_once = once && same(result[i], of_one);
+    const bool still_twice = twice && same(result[i], of_two);
+    if (!still_once && !still_twice)
       return ::testing::AssertionFailure()
-             << "s = " << s << ", element " << i << ": got " << got << ", expected " << expected;
+             << "s = " << s << ", element " << i << ": got " << result[i] << ", expected "
+             << (once ? of_one : of_two)
+             << (once && twice ? ""
+                 : once        ? " (rounded once, like the others)"
+                               : " (with a rounded product, like the others)");
+    once = still_once, twice = still_twice;
   }
   return ::testing::AssertionSuccess();
 }
@@ -137,10 +146,18 @@ TEST_P(Size, IsAddedExactly) {
   EXPECT_TRUE(is_added(a, b));
 }
 
-TEST_P(Size, IsMultipliedAndAddedWithinTwoRoundings) {
+TEST_P(Size, IsMultipliedAndAddedInFloat) {
   const std::size_t n = GetParam();
   const auto x = lab::random_floats(n, n + 3, -9, 9), y = lab::random_floats(n, n + 4, -9, 30);
   EXPECT_TRUE(is_saxpy(-1.7F, x, y));
+}
+
+TEST(Kernels, RoundWhatIsCloseToTheMiddleAsFloatsDo) {
+  // The product is 1 - 2^-30. The sum is just below the middle between two floats, and a double
+  // would be the middle itself, from where the way leads to the other float.
+  vector x = lab::random_floats(40, 7, -9, 9), y = lab::random_floats(40, 8, -9, 30);
+  x[20] = 1 - 0x1p-15F, y[20] = 0x1p24F + 2;
+  EXPECT_TRUE(is_saxpy(1 + 0x1p-15F, x, y));
 }
 
 TEST(Kernels, MultiplyByEverySignAndSpecialNumber) {
@@ -165,6 +182,17 @@ TEST(Kernels, AddEverySignAndSpecialNumber) {
                                   : sums[0] == sum && std::signbit(sums[0]) == std::signbit(sum))
           << x << " + " << y << " is " << sum << ", not " << sums[0];
     }
+}
+
+TEST(Kernels, HaveAThreadForEachElementOfLongVectors) {
+  expect_at_full_size([] {
+    const std::size_t n = lab::testing::kManyBlocks * 256 + 1;
+    const vector a = lab::testing::repeated(lab::random_floats(10'007, 9, -9, 9), n);
+    const vector b = lab::testing::repeated(lab::random_floats(10'009, 10, -9, 30), n);
+    const lab::testing::required a_thread_each{.threads = n, .fetched = bytes_of(a)};
+    EXPECT_TRUE(is_true_by_the_device([&] { return is_added(a, b); }, a_thread_each));
+    EXPECT_TRUE(is_true_by_the_device([&] { return is_saxpy(3.3F, a, b); }, a_thread_each));
+  });
 }
 
 TEST(Kernels, RefuseVectorsOfDifferentLengths) {

@@ -35,8 +35,9 @@ struct roles {
 };
 roles roles_in_add();
 
-/// a[i] + b[i], and s * x[i] + y[i]: the kernels of the listings, to see them run. Empty vectors
-/// have empty results.
+/// a[i] + b[i], and s * x[i] + y[i]: the kernels of the listings, to see them run. As there, they
+/// compute in float, and on a GPU s * x[i] + y[i] is rounded once. (On the CPU device its product
+/// may be rounded, too.) Empty vectors have empty results.
 ///
 /// Throws lab::invalid_input when the lengths differ or are more than an int can count;
 /// lab::cuda_error when CUDA reports an error.

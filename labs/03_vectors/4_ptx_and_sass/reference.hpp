@@ -69,15 +69,13 @@ inline std::vector<finding> compare_roles(const roles& answer, const roles& list
       {"ptx_add in PTX: bytes between elements", answer.element_bytes == listing.element_bytes}};
 }
 
-/// saxpy in double: a product and a sum of floats, and how far one or two roundings may lead away.
-/// Fused it is one rounding, of the result; otherwise the product's comes first. Either way at most
-/// 2^-24 of the product and 2^-24 of the sum.
-inline double saxpy_reference(float s, float x, float y) {
-  return static_cast<double>(s) * static_cast<double>(x) + static_cast<double>(y);
-}
-inline double saxpy_bound(float s, float x, float y) {
-  const double product = std::fabs(static_cast<double>(s) * static_cast<double>(x));
-  return 0x1p-24 * (2 * product + std::fabs(static_cast<double>(y))) * (1 + 0x1p-23);
+/// s * x + y as fma.rn.f32 and FFMA have it: nothing is rounded but the result.
+inline float fused(float s, float x, float y) { return std::fma(s, x, y); }
+/// The same without such an instruction: the product is rounded, and then the sum. The CPU device
+/// does it like that, unless the compiler may use what the processor has.
+inline float rounded_twice(float s, float x, float y) {
+  const float product = s * x;
+  return product + y;
 }
 
 }  // namespace lab::ptx_and_sass
