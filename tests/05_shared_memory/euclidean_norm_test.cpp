@@ -187,6 +187,16 @@ TEST_P(EachStep, CountsManySmallElementsBesideALargeOne) {
   EXPECT_TRUE(is_within_the_bound(version(), x));
 }
 
+TEST_P(EachStep, JoinsSmallElementsBeforeTheyMeetALargeOne) {
+  // Each square is 2^-25 of the large one, and rounded away where it meets that alone. In a tree,
+  // most of them have been joined by then.
+  for (const std::size_t position : {0, 255}) {
+    vector x(256, 0x1.6a09e6p-13F);
+    x[position] = 1;
+    EXPECT_TRUE(is_within_the_bound(version(), x)) << "the large one is at " << position;
+  }
+}
+
 TEST_P(EachStep, RoundsTheRootOnce) {
   for (std::size_t n = 2; n <= 20; ++n)
     EXPECT_EQ(norm(version(), vector(n, 1.0F)).value, as_float(std::sqrt(static_cast<double>(n))))
