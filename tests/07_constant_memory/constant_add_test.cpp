@@ -3,13 +3,17 @@
 
 #include "constant_add.hpp"
 
+#include <cuda_runtime.h>
+
 #include <cstddef>
 #include <limits>
 #include <string>
 #include <vector>
 
+#include "current_device.hpp"
 #include "fault_tests.hpp"
 #include "full_size.hpp"
+#include "lab/cuda_check.hpp"
 #include "lab/errors.hpp"
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
@@ -81,6 +85,11 @@ REQUIRED_WORK(ALaunchForEachAddend) {
                                                                          .sectors = 1.1}));
   EXPECT_TRUE(at_other_sizes([&](std::size_t n) { return call(n, addends); },
                              {.threads = 1, .kernels = 3, .fetched = 1, .constant_memory = true}));
+  // A repeated addend has its own launch, too.
+  EXPECT_TRUE(as_required(work_of([&] {
+                            return call(5000, {5, 5, 9, 5});
+                          }),
+                          {.threads = 5000, .blocks = 4, .kernels = 4, .constant_memory = true}));
   EXPECT_TRUE(at_other_sizes([&](std::size_t n) { return call(n, {8}); },
                              {.threads = 1, .fetched = 1, .constant_memory = true}));
 }
@@ -160,6 +169,20 @@ TEST(ConstantAdd, SetsTheConstantAgainAfterAddEach) {
   EXPECT_TRUE(are_right(a, b, {5, 5, 9, 5}));
 }
 
+TEST(ConstantAdd, SetsTheConstantOfEachDevice) {
+  // Each device has a constant of its own, which the addend of another one has not reached.
+  int devices = 0;
+  CUDA_CHECK(cudaGetDeviceCount(&devices));
+  for (const int addend : {5, -6}) {
+    for (int device = 0; device < devices; ++device) {
+      const lab::testing::on_device here(device);
+      EXPECT_TRUE(is_right({1, 2, 3}, {10, -20, 30}, addend)) << "on device " << device;
+      EXPECT_TRUE(are_right({1, 2, 3}, {10, -20, 30}, {9, addend})) << "on device " << device;
+      EXPECT_EQ(current_addend(), addend) << "on device " << device;
+    }
+  }
+}
+
 TEST(ConstantAdd, LeavesTheConstantInPlace) {
   const vector a = {1, 2}, b = {3, 4};
   for (const int addend : {0x0A0B0C0D, -17, 0}) {
@@ -202,6 +225,12 @@ TEST(ConstantAddEach, HasManyAddends) {
   const vector a = lab::random_ints(300, 11, kLeast, kMost);
   const vector b = lab::random_ints(300, 12, kLeast, kMost);
   EXPECT_TRUE(are_right(a, b, lab::random_ints(200, 13, kLeast, kMost)));
+}
+
+TEST(ConstantAddEach, HasMoreAddendsThanFitIntoConstantMemory) {
+  lab::testing::expect_at_full_size([] {  // 64 KiB are 16384 ints
+    EXPECT_TRUE(are_right({1, 2}, {30, -40}, lab::random_ints(16'411, 16, kLeast, kMost)));
+  });
 }
 
 TEST(ConstantAddEach, IsTheSameTwice) {

@@ -37,7 +37,8 @@ result add(std::span<const int> a, std::span<const int> b, int addend);
 std::vector<int> add_each(std::span<const int> a, std::span<const int> b,
                           std::span<const int> addends);
 
-/// What the constant holds now on the device: the addend of the last launch, 0 before the first.
+/// What the constant holds now on the current device: the addend of the last launch there, 0 before
+/// the first. (Each device has its own.)
 int current_addend();
 
 }  // namespace lab::constant_add
