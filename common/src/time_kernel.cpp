@@ -124,7 +124,11 @@ repeated_timing::repeated_timing(int samples) : samples_(samples) {
   if (samples < 1) throw std::logic_error("repeated_timing: at least one sample is needed");
   if (repeating != nullptr) throw std::logic_error("repeated_timing: there is one already");
   repeating = this;
+  if (detail::tell_of_samples != nullptr) detail::tell_of_samples(samples);
 }
-repeated_timing::~repeated_timing() { repeating = nullptr; }
+repeated_timing::~repeated_timing() {
+  repeating = nullptr;
+  if (detail::tell_of_samples != nullptr) detail::tell_of_samples(0);
+}
 
 }  // namespace lab

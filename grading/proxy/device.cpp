@@ -29,6 +29,7 @@
 #ifdef __CPU_DEVICE__
 #include "device_state.hpp"
 #endif
+#include "lab/time_kernel.hpp"
 #include "lab_testing.hpp"
 #include "worker.hpp"
 
@@ -123,6 +124,9 @@ bool changes(std::optional<T>& chosen, const std::type_identity_t<T>& now) {
 
 const bool kPrepared = [] {
   wire::pinned().flags_of = [](const void* address) { return ranges().flags_of(address); };
+  lab::detail::tell_of_samples = [](int samples) {
+    (void)ask<bool, int>("take_samples", false, samples);
+  };
 #ifdef __CPU_DEVICE__
   on_new_worker([] {
     if (const auto order = chosen().order)

@@ -9,11 +9,14 @@
 #endif
 #include <sys/mman.h>
 
+#include <optional>
+
 #include "../wire/raw.hpp"
 #ifdef __CPU_DEVICE__
 #include "device_state.hpp"
 #endif
 #include "lab/new_memory.hpp"
+#include "lab/time_kernel.hpp"
 #include "stub.hpp"
 
 namespace worker {
@@ -109,6 +112,14 @@ const offer kOffers[] = {
                               nullptr, [](void* what) { call_back(number_of(what)); },
                               pointer_of(number));
                         }),
+
+    answer<bool, int>("take_samples",
+                      [](int samples) {
+                        static std::optional<lab::repeated_timing> repeated;
+                        repeated.reset();
+                        if (samples > 0) repeated.emplace(samples);
+                        return true;
+                      }),
 
 #ifdef __CPU_DEVICE__
     setting<cpu_device::thread_order, unsigned>("set_thread_order", cpu_device::set_thread_order),
