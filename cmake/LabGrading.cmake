@@ -11,7 +11,8 @@ if(LAB_DEVICE STREQUAL "cpu")
   set(grading_headers $<TARGET_PROPERTY:cpu_device,INTERFACE_INCLUDE_DIRECTORIES>)
   set(grading_device cpu_device_checks)
   set(grading_support "${PROJECT_SOURCE_DIR}/tests/support")
-  set(grading_support "${grading_support}/recording.cpp" "${grading_support}/device_state.cpp")
+  set(grading_support "${grading_support}/faults.cpp" "${grading_support}/recording.cpp"
+    "${grading_support}/device_state.cpp")
   set(grading_workers worker watched_worker)
   # Submissions are compiled with it by scripts/lablib/grading/compiling.py. Who checks an exercise of
   # their own does not wait for it.

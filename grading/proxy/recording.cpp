@@ -9,10 +9,28 @@
 #include <gtest/gtest.h>
 
 #include <exception>
+#include <map>
+#include <utility>
+#include <vector>
 
 #include "../wire/work.hpp"
 #include "fault_tests.hpp"
+#include "faults.hpp"
 #include "worker.hpp"
+
+namespace grading {
+namespace {
+
+/// Says that something has ended. If the worker is gone, it has ended with it.
+void tell(const char* what) noexcept {
+  try {
+    (void)wire::call<bool>(function(what));
+  } catch (const std::exception&) {
+  }
+}
+
+}  // namespace
+}  // namespace grading
 
 namespace lab::testing::detail {
 
@@ -35,12 +53,7 @@ struct nothing_comes_back::eraser {
     grading::go_on();
     (void)wire::call<bool>(grading::function("begin_with_nothing_back"));
   }
-  ~eraser() {
-    try {
-      (void)wire::call<bool>(grading::function("end_with_nothing_back"));
-    } catch (const std::exception&) {  // the worker is gone, and what it erased with it
-    }
-  }
+  ~eraser() { grading::tell("end_with_nothing_back"); }
 };
 nothing_comes_back::nothing_comes_back() : eraser_(std::make_unique<eraser>()) {}
 nothing_comes_back::~nothing_comes_back() = default;
@@ -51,12 +64,7 @@ bool nothing_comes_back::made_a_difference() const {
 pretended_cuda_support::pretended_cuda_support(bool compiled, bool running) {
   (void)wire::call<bool, bool, bool>(grading::function("begin_cuda_support"), compiled, running);
 }
-pretended_cuda_support::~pretended_cuda_support() {
-  try {
-    (void)wire::call<bool>(grading::function("end_cuda_support"));
-  } catch (const std::exception&) {  // the worker is gone, and its ranks with it
-  }
-}
+pretended_cuda_support::~pretended_cuda_support() { grading::tell("end_cuda_support"); }
 
 /// An observer of the device does not cross: nobody comes between.
 struct others_come_between::intruder {};
@@ -70,17 +78,44 @@ struct before_call::waiter {};
 before_call::before_call(std::string, unsigned, std::function<void()>) {}
 before_call::~before_call() = default;
 
-/// Nor do faults in the ranks: none of their calls fails, and none is recorded.
-rank_fault::rank_fault(std::size_t number, int rank) : number_(number), rank_(rank) {}
-rank_fault::~rank_fault() = default;
+bool has_the_device() { return false; }
 
-/// Calls fail where an observer of the device says so, and that does not cross: such cases are
-/// skipped, and take no part in grading.
+// Calls fail over there, and what was called is asked for. Who is not there to answer has called
+// nothing: the running test has failed.
+struct fault::watcher {};
+fault::fault(std::size_t fails) {
+  grading::go_on();
+  (void)wire::call<bool, std::uint64_t>(grading::function("begin_fault"), fails);
+}
+fault::~fault() { grading::tell("end_fault"); }
+fault_report fault::report() const {
+  return wire::call<fault_report>(grading::function("report_of_fault"));
+}
+
+struct fault_of_a_thread::watcher {};
+fault_of_a_thread::fault_of_a_thread(const std::string& function) {
+  grading::go_on();
+  (void)wire::call<bool, const std::string&>(grading::function("begin_fault_of_a_thread"),
+                                             function);
+}
+fault_of_a_thread::~fault_of_a_thread() { grading::tell("end_fault_of_a_thread"); }
+bool fault_of_a_thread::fired() const {
+  return wire::call<bool>(grading::function("fault_of_a_thread_fired"));
+}
+
+rank_fault::rank_fault(std::size_t number, int rank) : number_(number), rank_(rank) {
+  (void)wire::call<bool, std::uint64_t, int>(grading::function("begin_rank_fault"), number, rank);
+}
+rank_fault::~rank_fault() { grading::tell("end_rank_fault"); }
+std::map<int, std::vector<rank_call>> rank_fault::calls() const {
+  const auto all = wire::call<std::vector<std::pair<int, std::vector<rank_call>>>>(
+      grading::function("calls_of_ranks"));
+  return {all.begin(), all.end()};
+}
+
+/// Only cases that ask has_the_device() need it.
 next_call_fails::next_call_fails(const std::string&, cudaError_t) : before_(0) {}
 next_call_fails::~next_call_fails() = default;
 bool next_call_fails::has_failed() const { return before_ != 0; }
-bool has_the_device() { return false; }
-void fail_each_call(const fault_subject&) {}
-void fail_a_call_of_a_thread(const fault_subject&, const std::string&) {}
 
 }  // namespace lab::testing::detail

@@ -15,6 +15,7 @@
 #ifdef __CPU_DEVICE__
 #include "device_state.hpp"
 #endif
+#include "lab/cuda_check.hpp"
 #include "lab/new_memory.hpp"
 #include "lab/time_kernel.hpp"
 #include "stub.hpp"
@@ -126,13 +127,14 @@ const offer kOffers[] = {
     setting<cpu_device::stream_policy>("set_stream_policy", cpu_device::set_stream_policy),
     setting<unsigned>("set_peer_group", cpu_device::set_peer_group),
     setting<cpu_device::lanes_get>("set_lanes_get", cpu_device::set_lanes_get),
-    setting<bool, raw<cudaDeviceProp>, int>(
-        "set_said_of_devices",
-        [](bool is_said, const raw<cudaDeviceProp>& what, int of) {
-          static cudaDeviceProp said;
-          said = what.value;
-          cpu_device::set_said_of_devices(is_said ? &said : nullptr, of);
-        }),
+    setting<bool, raw<cudaDeviceProp>, int>("set_said_of_devices",
+                                            [](bool is_said, const raw<cudaDeviceProp>& what,
+                                               int of) {
+                                              static cudaDeviceProp said;
+                                              said = what.value;
+                                              cpu_device::set_said_of_devices(
+                                                  is_said ? &said : nullptr, of);
+                                            }),
     setting<int, bool, int, int>("set_said_of_attribute",
                                  [](int attribute, bool is_said, int value, int of) {
                                    cpu_device::set_said_of_attribute(
@@ -165,7 +167,7 @@ const offer kOffers[] = {
 const bool kPrepared = [] {
   wire::pinned().allocate = [](std::size_t bytes, unsigned flags) -> std::shared_ptr<void> {
     void* memory = nullptr;
-    if (cudaHostAlloc(&memory, bytes, flags) != cudaSuccess) throw std::bad_alloc();
+    CUDA_CHECK(cudaHostAlloc(&memory, bytes, flags));
     return {memory, [](void* there) { (void)cudaFreeHost(there); }};
   };
   wire::pinned().pretend = [](std::size_t bytes) -> std::shared_ptr<void> {

@@ -7,9 +7,14 @@
 
 #include <cpu_device.h>
 
+#include <map>
 #include <optional>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "../wire/work.hpp"
+#include "faults.hpp"
 #include "stub.hpp"
 
 namespace worker {
@@ -30,7 +35,62 @@ std::optional<lab::testing::detail::pretended_cuda_support>& pretending() {
   return one;
 }
 
+std::optional<lab::testing::detail::fault>& failing() {
+  static std::optional<lab::testing::detail::fault> one;
+  return one;
+}
+
+std::optional<lab::testing::detail::fault_of_a_thread>& failing_in_a_thread() {
+  static std::optional<lab::testing::detail::fault_of_a_thread> one;
+  return one;
+}
+
+std::optional<lab::testing::detail::rank_fault>& failing_in_ranks() {
+  static std::optional<lab::testing::detail::rank_fault> one;
+  return one;
+}
+
+using calls_of_ranks = std::vector<std::pair<int, std::vector<lab::testing::detail::rank_call>>>;
+
+/// Ends one of the above.
+template <class One>
+offer end_of(const char* name, std::optional<One>& (*which)()) {
+  return {name, wire::handler_of<bool>([which] {
+            which().reset();
+            return true;
+          })};
+}
+
 const offer kOffers[] = {
+    {"begin_fault", wire::handler_of<bool, std::uint64_t>([](std::uint64_t fails) {
+       failing().emplace(fails);
+       return true;
+     })},
+    {"report_of_fault", wire::handler_of<lab::testing::detail::fault_report>([] {
+       return failing() ? failing()->report() : lab::testing::detail::fault_report{};
+     })},
+    end_of("end_fault", failing),
+    {"begin_fault_of_a_thread",
+     wire::handler_of<bool, const std::string&>([](const std::string& function) {
+       failing_in_a_thread().emplace(function);
+       return true;
+     })},
+    {"fault_of_a_thread_fired", wire::handler_of<bool>([] {
+       return failing_in_a_thread() && failing_in_a_thread()->fired();
+     })},
+    end_of("end_fault_of_a_thread", failing_in_a_thread),
+    {"begin_rank_fault",
+     wire::handler_of<bool, std::uint64_t, int>([](std::uint64_t number, int rank) {
+       failing_in_ranks().emplace(number, rank);
+       return true;
+     })},
+    {"calls_of_ranks", wire::handler_of<calls_of_ranks>([] {
+       const auto all = failing_in_ranks()
+                            ? failing_in_ranks()->calls()
+                            : std::map<int, std::vector<lab::testing::detail::rank_call>>{};
+       return calls_of_ranks(all.begin(), all.end());
+     })},
+    end_of("end_rank_fault", failing_in_ranks),
     {"begin_recording",
      wire::handler_of<bool, const std::vector<double>&, const std::vector<double>&>(
          [](const std::vector<double>& kernel_ms, const std::vector<double>& copy_ms) {
@@ -54,14 +114,8 @@ const offer kOffers[] = {
        pretending().emplace(compiled, running);
        return true;
      })},
-    {"end_cuda_support", wire::handler_of<bool>([] {
-       pretending().reset();
-       return true;
-     })},
-    {"end_with_nothing_back", wire::handler_of<bool>([] {
-       erasing().reset();
-       return true;
-     })},
+    end_of("end_cuda_support", pretending),
+    end_of("end_with_nothing_back", erasing),
 };
 
 }  // namespace

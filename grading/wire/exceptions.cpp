@@ -7,6 +7,8 @@
 
 #include <new>
 #include <stdexcept>
+#include <string>
+#include <utility>
 
 #include "call.hpp"
 #include "lab/cublas_check.hpp"
@@ -44,6 +46,16 @@ class not_written : public lab::not_written {
 
  private:
   std::string sentence_;
+};
+
+/// Thrust's has a text, which names the error of CUDA.
+class bad_alloc : public std::bad_alloc {
+ public:
+  explicit bad_alloc(std::string text) : text_(std::move(text)) {}
+  const char* what() const noexcept override { return text_.c_str(); }
+
+ private:
+  std::string text_;
 };
 
 void put_text(writer& to, what kind, const char* text) {
@@ -145,7 +157,7 @@ void throw_exception(reader& from) {
     case what::not_written:
       throw not_written(text);
     case what::bad_alloc:
-      throw std::bad_alloc();
+      throw bad_alloc(text);
     case what::out_of_range:
       throw std::out_of_range(text);
     case what::invalid_argument:

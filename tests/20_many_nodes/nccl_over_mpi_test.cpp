@@ -194,7 +194,7 @@ TEST_P(EachStep, WaitsForTheSumBeforeItTakesTheTime) {
   const int ranks = fits(2) ? 2 : 1;
   const lab::testing::detail::rank_fault no_fault;
   EXPECT_TRUE(is_exact(version(), numbers(100, ranks, 6), ranks));
-  for (const auto& [rank, calls] : no_fault.calls) {
+  for (const auto& [rank, calls] : no_fault.calls()) {
     const auto sum_at = std::find_if(calls.rbegin(), calls.rend(), is_of_nccl).base();
     const auto copy_at = std::find_if(calls.rbegin(), calls.rend(), copies).base();
     EXPECT_TRUE(sum_at < copy_at && std::any_of(sum_at, copy_at, waits))

@@ -3,17 +3,16 @@
 
 #include "fault_tests.hpp"
 
+#include "faults.hpp"
+
 #ifdef __CPU_DEVICE__
 
 #include <cpu_device.h>
-#include <cpu_device/events.h>
 #include <cuda_runtime.h>
 #include <curand.h>
 #include <nccl.h>
 
 #include <algorithm>
-#include <array>
-#include <atomic>
 #include <exception>
 #include <map>
 #include <numeric>
@@ -21,7 +20,6 @@
 #include <random>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -36,11 +34,7 @@
 namespace lab::testing::detail {
 namespace {
 
-// Codes that nothing here gives of itself, and that no program knows a way around.
-constexpr cudaError_t kCudaFault = cudaErrorOperatingSystem;
-constexpr cublasStatus_t kCublasFault = CUBLAS_STATUS_LICENSE_ERROR;
-constexpr curandStatus_t kCurandFault = CURAND_STATUS_ARCH_MISMATCH;
-constexpr ncclResult_t kNcclFault = ncclInternalError;
+using call = fault_call;
 
 constexpr std::size_t kAll = 40;     // of more calls than this, the first 40 fail in turn; of the
 constexpr std::size_t kSample = 20;  // others the last one of each function, and this many
@@ -69,16 +63,6 @@ bool is_one_of(std::string_view name, std::initializer_list<std::string_view> na
 // Whoever survives a failure must still have the right result and leave nothing behind. A wait
 // that the result depends on cannot slip through: when it fails, the work is not done.
 
-struct call {
-  std::string name;
-  bool releases;
-  std::thread::id thread;
-};
-
-bool is_query(std::string_view name) {
-  return is_one_of(name, {"cudaGetLastError", "cudaPeekAtLastError"});
-}
-
 bool tidies_up(const call& c) {
   return c.releases || is_one_of(c.name, {"cudaDeviceSynchronize", "cudaStreamSynchronize",
                                           "cudaEventSynchronize", "cudaGetDevice", "cudaSetDevice",
@@ -105,86 +89,38 @@ bool may_be_survived(const std::vector<call>& calls, std::size_t n) {
 
 // --- the faults ----------------------------------------------------------------------------------
 
-/// While one lives, it lists the calls that are made; call number `fails`, counted from 0, fails.
-class fault : public cpu_device::observer {
+/// One failure: what was called until now, and what became of it.
+class failure_in_turn {
  public:
-  static constexpr std::size_t kNone = static_cast<std::size_t>(-1);
+  explicit failure_in_turn(std::size_t fails) : fails_(fails), injected_(fails) {}
 
-  explicit fault(std::size_t fails = kNone) : fails_(fails) {
-    using cpu_device::event_kind;
-    cpu_device::add_observer(*this, event_kind::call | event_kind::mark);
-  }
-  ~fault() override { cpu_device::remove_observer(*this); }
-  fault(const fault&) = delete;
-  fault& operator=(const fault&) = delete;
+  /// Asks for what was called. To be called when the contract has ended, before the rest.
+  void look() { seen_ = injected_.report(); }
 
-  int call_begins(const cpu_device::call_event& event) override {
-    if (is_query(event.function)) return 0;
-    calls_.push_back({event.function, event.number == 0, std::this_thread::get_id()});
-    return calls_.size() - 1 == fails_ ? status_of(event.function) : 0;
-  }
-
-  void marked(const cpu_device::mark_event& event) override {
-    if (event.kind == cpu_device::mark_event::what::push) ++open_ranges_;
-    if (event.kind == cpu_device::mark_event::what::pop) --open_ranges_;
-  }
-
-  const std::vector<call>& calls() const { return calls_; }
   /// Whether a device was reset after the failure.
   bool reset_a_device() const {
     return fired() &&
-           std::any_of(calls_.begin() + static_cast<std::ptrdiff_t>(fails_), calls_.end(),
+           std::any_of(seen_.calls.begin() + static_cast<std::ptrdiff_t>(fails_), seen_.calls.end(),
                        [](const call& c) { return c.name == "cudaDeviceReset"; });
   }
   /// Ranges of NVTX that were begun and not ended; negative: more were ended than begun.
-  int open_ranges() const { return open_ranges_; }
-  bool fired() const { return fails_ < calls_.size(); }
-  const call& failed() const { return calls_[fails_]; }
-  int status() const { return status_of(failed().name); }
-  bool may_be_survived() const { return detail::may_be_survived(calls_, fails_); }
+  int open_ranges() const { return seen_.open_ranges; }
+  bool fired() const { return fails_ < seen_.calls.size(); }
+  const call& failed() const { return seen_.calls[fails_]; }
+  int status() const { return status_of_fault(failed().name); }
+  bool may_be_survived() const { return detail::may_be_survived(seen_.calls, fails_); }
   /// What the same thread did next that was no cleaning up; empty where it did nothing.
   std::string next() const {
-    for (std::size_t i = fails_ + 1; i < calls_.size(); ++i)
-      if (calls_[i].thread == failed().thread && !tidies_up(calls_[i])) return name_of(calls_[i]);
+    for (std::size_t i = fails_ + 1; i < seen_.calls.size(); ++i)
+      if (seen_.calls[i].thread == failed().thread && !tidies_up(seen_.calls[i]))
+        return name_of(seen_.calls[i]);
     return {};
   }
 
  private:
-  static int status_of(std::string_view function) {
-    if (function.starts_with("cublas")) return kCublasFault;
-    if (function.starts_with("curand")) return kCurandFault;
-    if (function.starts_with("nccl")) return kNcclFault;
-    return kCudaFault;
-  }
-
   std::size_t fails_;
-  std::vector<call> calls_;
-  std::atomic<int> open_ranges_ = 0;
-};
-
-/// While one lives, the first call of a function by another thread than its own fails.
-class fault_of_a_thread : public cpu_device::observer {
- public:
-  explicit fault_of_a_thread(std::string function) : function_(std::move(function)) {
-    cpu_device::add_observer(*this,
-                             static_cast<cpu_device::event_set>(cpu_device::event_kind::call));
-  }
-  ~fault_of_a_thread() override { cpu_device::remove_observer(*this); }
-  fault_of_a_thread(const fault_of_a_thread&) = delete;
-  fault_of_a_thread& operator=(const fault_of_a_thread&) = delete;
-
-  int call_begins(const cpu_device::call_event& event) override {
-    if (event.function != function_ || std::this_thread::get_id() == own_ || fired_.exchange(true))
-      return 0;
-    if (function_.starts_with("nccl")) return kNcclFault;
-    return kCudaFault;
-  }
-  bool fired() const { return fired_; }
-
- private:
-  std::string function_;
-  std::thread::id own_ = std::this_thread::get_id();
-  std::atomic<bool> fired_ = false;
+  fault injected_;
+  fault_report seen_;
 };
 
 /// Keeps what is printed to itself: destructors that cannot throw print, and that is right.
@@ -292,9 +228,19 @@ std::string another_exception(const std::exception& error, const call& failed) {
 }
 
 /// What is wrong with what came out of the contract; empty where nothing is.
-std::string complain_about_outcome(const fault_subject& subject, const fault& injected) {
+std::string complain_about_outcome(const fault_subject& subject, failure_in_turn& injected) {
+  const auto is_right = [&] {
+    try {
+      const bool right = subject.is_right();
+      injected.look();
+      return right;
+    } catch (...) {
+      injected.look();
+      throw;
+    }
+  };
   try {
-    const bool right = subject.is_right();
+    const bool right = is_right();
     if (!injected.fired()) return "the number of calls differs from run to run";
     if (right && injected.may_be_survived()) return {};
     return (right ? "the function returned as if nothing had happened. "
@@ -328,7 +274,7 @@ std::string fail_one(const fault_subject& subject, const std::vector<call>& call
   bool reset = false;
   {
     const silence quiet(tidies_up(failed));
-    fault injected(n);
+    failure_in_turn injected(n);
     complaint = complain_about_outcome(subject, injected);
     if (injected.fired()) failed = injected.failed();  // another one, if several threads make calls
     open_ranges = injected.open_ranges();
@@ -347,9 +293,10 @@ std::string fail_one(const fault_subject& subject, const std::vector<call>& call
     return failure + "the function left " + cudaGetErrorName(pending) +
            " in the runtime, so the next cudaGetLastError() would report it. " +
            how_to_check(failed);
-  if (cpu_device::report_count() != before.reports)
+  const inventory after;
+  if (after.reports != before.reports)
     return failure + "the CPU device reported: " + cpu_device::last_report();
-  if (const std::string what = left_behind(before, {}); !what.empty())
+  if (const std::string what = left_behind(before, after); !what.empty())
     return failure + "the function left this behind: " + what +
            ". Release it on every path out of the function.";
   if (open_ranges != 0)
@@ -392,9 +339,10 @@ std::string fail_one_of_threads(const fault_subject& subject, const call& fails)
       return another_exception(error, fails);
     }
   }
-  if (cpu_device::report_count() != before.reports)
+  const inventory after;
+  if (after.reports != before.reports)
     return "the CPU device reported: " + cpu_device::last_report();
-  if (const std::string what = left_behind(before, {}); !what.empty())
+  if (const std::string what = left_behind(before, after); !what.empty())
     return "the function left this behind: " + what +
            ". Release it on every path out of the function.";
   try {
@@ -429,9 +377,9 @@ std::vector<std::size_t> choose(const std::vector<call>& calls) {
 /// What a rank did next, after its call number n had failed, that was no cleaning up.
 std::string went_on(const std::vector<rank_call>& made, std::size_t n) {
   for (std::size_t i = n + 1; i < made.size(); ++i)
-    if (const call next{made[i].name, made[i].releases, {}}; !tidies_up(next))
+    if (const call next{made[i].name, made[i].releases}; !tidies_up(next))
       return "the rank continued with " + name_of(next) + " before it reported the error. " +
-             how_to_check({made[n].name, made[n].releases, {}});
+             how_to_check({made[n].name, made[n].releases});
   return {};
 }
 
@@ -446,7 +394,7 @@ std::string fail_one_of_ranks(const fault_subject& subject, const std::vector<ca
   // A launch returns nothing: its error may be asked for after an event that takes the time.
   const auto note_those_that_go_on = [&] {
     if (!complaint.empty() || calls[n].releases || is_launch(calls[n])) return;
-    for (const auto& [number, made] : injected->calls)
+    for (const auto& [number, made] : injected->calls())
       if ((rank == rank_fault::kEachRank || rank == number) && complaint.empty())
         complaint = went_on(made, n);
   };
@@ -461,10 +409,10 @@ std::string fail_one_of_ranks(const fault_subject& subject, const std::vector<ca
     note_those_that_go_on();
   } catch (const nccl_error& error) {
     // The call of this number need not be the same one in each rank.
-    const bool is_of_nccl =
-        std::any_of(injected->calls.begin(), injected->calls.end(), [&](const auto& of_rank) {
-          return n < of_rank.second.size() && of_rank.second[n].name.starts_with("nccl");
-        });
+    const auto made = injected->calls();
+    const bool is_of_nccl = std::any_of(made.begin(), made.end(), [&](const auto& of_rank) {
+      return n < of_rank.second.size() && of_rank.second[n].name.starts_with("nccl");
+    });
     if (!is_of_nccl || error.result() != kNcclFault) complaint = another_exception(error, calls[n]);
     note_those_that_go_on();
   } catch (const not_possible& error) {
@@ -489,8 +437,7 @@ void fail_each_call_of_ranks(const fault_subject& subject,
   constexpr std::size_t kOfEachRank = 2, kOfTheLast = 1;
   const auto& [last, made] = *by_rank.rbegin();
   std::vector<call> calls;
-  for (const rank_call& one : made)
-    calls.push_back({one.name, one.releases, std::this_thread::get_id()});
+  for (const rank_call& one : made) calls.push_back({one.name, one.releases});
   ASSERT_FALSE(calls.empty()) << "the last rank makes no CUDA calls";
   const auto fail_some = [&](std::size_t most, int rank) {
     const std::size_t step = std::max<std::size_t>(1, calls.size() / most);
@@ -508,15 +455,6 @@ void fail_each_call_of_ranks(const fault_subject& subject,
 
 }  // namespace
 
-next_call_fails::next_call_fails(const std::string& function, cudaError_t status)
-    : before_(cpu_device::faults_fired()) {
-  cpu_device::fail_call(function, 1, status);
-}
-next_call_fails::~next_call_fails() { cpu_device::clear_faults(); }
-bool next_call_fails::has_failed() const { return cpu_device::faults_fired() != before_; }
-
-bool has_the_device() { return true; }
-
 void fail_each_call(const fault_subject& subject) {
   // Late, so that what a failed wait should have waited for has not happened.
   cpu_device::set_stream_policy(cpu_device::stream_policy::interleaved);
@@ -530,8 +468,8 @@ void fail_each_call(const fault_subject& subject) {
     const fault none;
     const rank_fault none_of_ranks;
     ASSERT_TRUE(subject.is_right()) << "a second call gave a different result from the first";
-    calls = none.calls();
-    calls_of_ranks = none_of_ranks.calls;
+    calls = none.report().calls;
+    calls_of_ranks = none_of_ranks.calls();
   }
   if (calls.empty() && !calls_of_ranks.empty())
     return fail_each_call_of_ranks(subject, calls_of_ranks);
@@ -544,7 +482,7 @@ void fail_each_call(const fault_subject& subject) {
 }
 
 void fail_a_call_of_a_thread(const fault_subject& subject, const std::string& function) {
-  const call fails{function, false, {}};
+  const call fails{function};
   const std::string complaint = fail_one_of_threads(subject, fails);
   EXPECT_TRUE(complaint.empty()) << "When one of the threads called " << function
                                  << " and it failed with " << code_given_to(fails) << ", "
@@ -557,11 +495,6 @@ void fail_a_call_of_a_thread(const fault_subject& subject, const std::string& fu
 
 namespace lab::testing::detail {
 
-next_call_fails::next_call_fails(const std::string&, cudaError_t) : before_(0) {}
-next_call_fails::~next_call_fails() = default;
-bool next_call_fails::has_failed() const { return before_ != 0; }
-
-bool has_the_device() { return false; }
 void fail_each_call(const fault_subject&) {}
 void fail_a_call_of_a_thread(const fault_subject&, const std::string&) {}
 

@@ -801,7 +801,7 @@ class companion_of_tests final : public lab::mpi::companion {
       call.name = from.get<std::string>();
       call.releases = from.get<bool>();
     }
-    if (the_rank_fault != nullptr) the_rank_fault->calls[rank] = std::move(calls);
+    if (the_rank_fault != nullptr) the_rank_fault->has_called(rank, std::move(calls));
     if (from.get<bool>() && nothing_comes_back::eraser::active != nullptr)
       nothing_comes_back::eraser::active->made_a_difference = true;
     if (!from.get<bool>() || recording::recorder::active == nullptr) return;
@@ -867,11 +867,13 @@ rank_fault::rank_fault(std::size_t number, int rank) : number_(number), rank_(ra
   the_rank_fault = this;
 }
 rank_fault::~rank_fault() { the_rank_fault = nullptr; }
+std::map<int, std::vector<rank_call>> rank_fault::calls() const { return calls_; }
 
 #else
 
 rank_fault::rank_fault(std::size_t number, int rank) : number_(number), rank_(rank) {}
 rank_fault::~rank_fault() = default;
+std::map<int, std::vector<rank_call>> rank_fault::calls() const { return {}; }
 
 pretended_cuda_support::pretended_cuda_support(bool, bool) {}
 pretended_cuda_support::~pretended_cuda_support() = default;

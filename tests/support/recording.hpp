@@ -226,11 +226,13 @@ class rank_fault {
   std::size_t number() const { return number_; }
   int rank() const { return rank_; }
   /// What the ranks have called, once they have answered. By rank.
-  std::map<int, std::vector<rank_call>> calls;
+  std::map<int, std::vector<rank_call>> calls() const;
+  void has_called(int rank, std::vector<rank_call> calls) { calls_[rank] = std::move(calls); }
 
  private:
   std::size_t number_;
   int rank_;
+  std::map<int, std::vector<rank_call>> calls_;
 };
 }  // namespace detail
 
