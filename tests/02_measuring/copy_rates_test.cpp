@@ -57,6 +57,11 @@ cudaMemcpyKind kind_of(const transfer& w) {
   return w.dir == direction::to_device ? cudaMemcpyHostToDevice : cudaMemcpyDeviceToHost;
 }
 
+std::size_t calls_of_cuda_memcpy(const lab::testing::work& done) {
+  const auto calls = done.calls.find("cudaMemcpy");
+  return calls == done.calls.end() ? 0 : calls->second;
+}
+
 // --- who does the work ---------------------------------------------------------------------------
 
 REQUIRED_WORK(EveryCopyThatWasAskedFor) {
@@ -66,9 +71,7 @@ REQUIRED_WORK(EveryCopyThatWasAskedFor) {
     EXPECT_TRUE(as_required(done, {.kernels = 0, .calls = {"cudaMemcpy"}})) << w.name;
     EXPECT_EQ(done.bytes_copied(kind_of(w)), 7 * bytes.size())
         << w.name << ": the bytes of 7 copies; one more to warm up, or one less, is not asked for";
-    const auto calls = done.calls.find("cudaMemcpy");
-    EXPECT_GE(calls == done.calls.end() ? 0 : calls->second, 7U)
-        << w.name << ": the calls of cudaMemcpy, for 7 copies";
+    EXPECT_GE(calls_of_cuda_memcpy(done), 7U) << w.name << ": for 7 copies";
     EXPECT_EQ(done.host_memory.empty(), w.host_memory == memory::pageable) << w.name;
     EXPECT_TRUE(at_other_sizes([&](unsigned n) { return arrives(w, lab::random_bytes(n, 1), 7); },
                                {.kernels = 0, .calls = {"cudaMemcpy"}}))
