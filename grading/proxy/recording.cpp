@@ -66,14 +66,23 @@ pretended_cuda_support::pretended_cuda_support(bool compiled, bool running) {
 }
 pretended_cuda_support::~pretended_cuda_support() { grading::tell("end_cuda_support"); }
 
-/// An observer of the device does not cross: nobody comes between.
 struct others_come_between::intruder {};
-others_come_between::others_come_between(std::uint32_t, const std::vector<std::uint32_t>&) {}
-others_come_between::others_come_between(std::uint64_t, const std::vector<std::uint64_t>&) {}
-others_come_between::~others_come_between() = default;
-std::size_t others_come_between::came() const { return 0; }
+others_come_between::others_come_between(std::uint32_t before,
+                                         const std::vector<std::uint32_t>& values) {
+  (void)wire::call<bool, std::uint32_t, const std::vector<std::uint32_t>&>(
+      grading::function("others_come_between_32"), before, values);
+}
+others_come_between::others_come_between(std::uint64_t before,
+                                         const std::vector<std::uint64_t>& values) {
+  (void)wire::call<bool, std::uint64_t, const std::vector<std::uint64_t>&>(
+      grading::function("others_come_between_64"), before, values);
+}
+others_come_between::~others_come_between() { grading::tell("others_are_gone"); }
+std::size_t others_come_between::came() const {
+  return wire::call<std::uint64_t>(grading::function("others_came"));
+}
 
-/// Nor is anything done before a call: cases that need that ask has_the_device().
+/// Nothing is done before a call: cases that need that ask has_the_device().
 struct before_call::waiter {};
 before_call::before_call(std::string, unsigned, std::function<void()>) {}
 before_call::~before_call() = default;

@@ -50,6 +50,20 @@ std::optional<lab::testing::detail::rank_fault>& failing_in_ranks() {
   return one;
 }
 
+std::optional<lab::testing::detail::others_come_between>& others() {
+  static std::optional<lab::testing::detail::others_come_between> one;
+  return one;
+}
+
+template <class Word>
+offer others_of(const char* name) {
+  return {name, wire::handler_of<bool, Word, const std::vector<Word>&>(
+                    [](Word before, const std::vector<Word>& values) {
+                      others().emplace(before, values);
+                      return true;
+                    })};
+}
+
 using calls_of_ranks = std::vector<std::pair<int, std::vector<lab::testing::detail::rank_call>>>;
 
 /// Ends one of the above.
@@ -91,6 +105,11 @@ const offer kOffers[] = {
        return calls_of_ranks(all.begin(), all.end());
      })},
     end_of("end_rank_fault", failing_in_ranks),
+    others_of<std::uint32_t>("others_come_between_32"),
+    others_of<std::uint64_t>("others_come_between_64"),
+    {"others_came", wire::handler_of<std::uint64_t>(
+                        []() -> std::uint64_t { return others() ? others()->came() : 0; })},
+    end_of("others_are_gone", others),
     {"begin_recording",
      wire::handler_of<bool, const std::vector<double>&, const std::vector<double>&>(
          [](const std::vector<double>& kernel_ms, const std::vector<double>& copy_ms) {
