@@ -45,10 +45,11 @@ using vector = std::vector<int>;
 // --- who does the work ---------------------------------------------------------------------------
 
 REQUIRED_WORK(ChunksInOneStream) {
-  const vector a = lab::random_ints(2000, 1, -9, 900), b = lab::random_ints(2000, 2, -9, 900);
-  const lab::testing::work done = work_of([&] { return is_right(a, b, 512); });
+  constexpr std::size_t kChunk = 2048;
+  const vector a = lab::random_ints(8000, 1, -9, 900), b = lab::random_ints(8000, 2, -9, 900);
+  const lab::testing::work done = work_of([&] { return is_right(a, b, kChunk); });
   ASSERT_TRUE(as_required(
-      done, {.threads = 512,
+      done, {.threads = 256,  // they may have several elements each
              .blocks = 2,
              .kernels = 4,
              .calls = {"cudaMemcpyAsync", "cudaHostAlloc|cudaMallocHost|cudaHostRegister",
@@ -62,15 +63,30 @@ REQUIRED_WORK(ChunksInOneStream) {
     EXPECT_NE(k.stream, nullptr) << "a kernel runs in the default stream";
   for (const auto& c : done.copies) {
     EXPECT_EQ(c.stream, done.kernels.at(0).stream) << "a copy is not in the kernels' stream";
-    EXPECT_LE(c.bytes, 512 * sizeof(int)) << "one copy has more than a chunk";
+    EXPECT_LE(c.bytes, kChunk * sizeof(int)) << "one copy has more than a chunk";
   }
-  for (const std::size_t bytes : done.device_memory) EXPECT_LE(bytes, 3 * 512 * sizeof(int));
+  for (const std::size_t bytes : done.device_memory) EXPECT_LE(bytes, 3 * kChunk * sizeof(int));
   EXPECT_EQ(done.not_accessed, 0U) << "a kernel reads the host's memory instead of what was copied";
   EXPECT_EQ(lab::testing::waits_between_launches(done), "")
       << "the host waits before all chunks are queued";
   EXPECT_TRUE(at_other_sizes([](std::size_t n) {
     return is_right(lab::random_ints(n, 1, 100, 900), lab::random_ints(n, 2, 100, 900), 512);
   }));
+}
+
+REQUIRED_WORK(AKernelForEachOfManyChunks) {
+  // More of them than a host may want to have in the queue, and one element in the last one.
+  constexpr std::size_t kWhole = 300;
+  const vector a = lab::random_ints(kWhole * kGroup + 1, 3, -9, 900),
+               b = lab::random_ints(kWhole * kGroup + 1, 4, -9, 900);
+  const lab::testing::work done = work_of([&] { return is_right(a, b, kGroup); });
+  ASSERT_TRUE(as_required(
+      done,
+      {.threads = 32, .kernels = kWhole + 1, .reads = 2 * bytes_of(a), .writes = bytes_of(a)}));
+  EXPECT_EQ(done.bytes_copied(cudaMemcpyHostToDevice), 2 * bytes_of(a));
+  EXPECT_EQ(done.bytes_copied(cudaMemcpyDeviceToHost), bytes_of(a));
+  EXPECT_EQ(lab::testing::waits_between_launches(done), "")
+      << "the host waits before all chunks are queued";
 }
 
 // --- what the reference says, by hand ------------------------------------------------------------
