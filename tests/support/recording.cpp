@@ -650,21 +650,23 @@ others_come_between::others_come_between(std::uint64_t before,
     : intruder_(std::make_unique<intruder>(before, values)) {}
 
 struct before_call::waiter final : cpu_device::observer {
-  waiter(std::string name, unsigned n, std::function<void()> what)
-      : function(std::move(name)), left(n), does(std::move(what)) {
+  waiter(const std::string& names, unsigned number, std::function<void()> what)
+      : functions('|' + names + '|'), n(number), does(std::move(what)) {
     cpu_device::add_observer(*this,
                              static_cast<cpu_device::event_set>(cpu_device::event_kind::call));
   }
   ~waiter() override { cpu_device::remove_observer(*this); }
 
   int call_begins(const cpu_device::call_event& e) override {
-    if (function == e.function && left != 0 && --left == 0) does();
+    if (functions.find('|' + std::string(e.function) + '|') == std::string::npos) return 0;
+    if (++count == n || n == kEachTime) does();
     return 0;
   }
 
-  const std::string function;
-  unsigned left;
+  const std::string functions;
+  const unsigned n;
   const std::function<void()> does;
+  std::atomic<unsigned> count = 0;
 };
 before_call::before_call(std::string function, unsigned n, std::function<void()> does)
     : waiter_(std::make_unique<waiter>(std::move(function), n, std::move(does))) {}

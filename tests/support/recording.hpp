@@ -177,9 +177,12 @@ class others_come_between {
 };
 
 /// While it lives, `does` is done when the program calls `function` for the n-th time (1 is the
-/// first), before the call does anything: something that takes its time, or has the device go on.
+/// first), or each time, before the call does anything: something that takes its time, or has the
+/// device go on. `function` may be several: "a|b".
 class before_call {
  public:
+  static constexpr unsigned kEachTime = 0;
+
   before_call(std::string function, unsigned n, std::function<void()> does);
   before_call(const before_call&) = delete;
   before_call& operator=(const before_call&) = delete;

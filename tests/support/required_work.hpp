@@ -26,6 +26,7 @@
 #include <gtest/gtest-spi.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -249,6 +250,63 @@ template <class Call>
   return detail::is_measured(milliseconds, since.milliseconds());
 #endif
 }
+
+namespace detail {
+/// While it lives, each call of these functions ("a|b" is both) takes a while longer.
+class slow_calls {
+ public:
+  static constexpr double kMilliseconds = 10;
+
+  explicit slow_calls(const std::string& functions)
+      : waiter_(functions, before_call::kEachTime, [this] {
+          const host_timer since;
+          while (since.milliseconds() < kMilliseconds) {
+          }
+          ++calls_;
+        }) {}
+  double milliseconds() const { return kMilliseconds * calls_; }
+
+ private:
+  std::atomic<unsigned> calls_ = 0;
+  before_call waiter_;
+};
+}  // namespace detail
+
+/// Whether the time in milliseconds that `call` returns, by the host's clock, contains all its
+/// calls of these functions ("a|b" is both), which take longer here. One host thread makes them.
+/// (Only on the CPU device, and in one process with it: elsewhere no call can be made to take
+/// longer.)
+template <class Call>
+::testing::AssertionResult is_time_with(const std::string& functions, const Call& call) {
+  const detail::slow_calls slow(functions);
+  const double milliseconds = call();
+  if (milliseconds >= slow.milliseconds()) return ::testing::AssertionSuccess();
+  return ::testing::AssertionFailure()
+         << "the time that was returned is " << milliseconds << " ms, but calls of these functions "
+         << "took at least " << slow.milliseconds()
+         << " ms, and it should contain them: " << functions;
+}
+
+/// Whether it contains none of them.
+template <class Call>
+::testing::AssertionResult is_time_without(const std::string& functions, const Call& call) {
+  const detail::slow_calls slow(functions);
+  const host_timer whole;
+  const double milliseconds = call();
+  const double others = whole.milliseconds() - slow.milliseconds();
+  if (milliseconds <= others) return ::testing::AssertionSuccess();
+  return ::testing::AssertionFailure()
+         << "the time that was returned is " << milliseconds << " ms, but the whole call took only "
+         << others
+         << " ms besides its calls of these functions, which it should not contain: " << functions;
+}
+
+/// CUDA's functions that allocate memory, for these two.
+inline constexpr const char* kAllocations =
+    "cudaMalloc|cudaMallocAsync|cudaMallocPitch|cudaMallocManaged|cudaMallocFromPoolAsync|"
+    "cudaHostAlloc|cudaMallocHost|cudaHostRegister";
+/// And those that copy.
+inline constexpr const char* kCopies = "cudaMemcpy|cudaMemcpyAsync|cudaMemcpy2D|cudaMemcpy2DAsync";
 
 /// Sources of numbers that the lanes of a warp have not computed themselves.
 enum class source {
