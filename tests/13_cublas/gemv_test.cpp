@@ -94,22 +94,49 @@ REQUIRED_WORK(OneCallOfCublas) {
 }
 
 REQUIRED_WORK(OneCallForManyRowsAndForNothingOfTheProduct) {
-  // More rows than a grid has blocks along two of its dimensions, then as many columns; and alpha
-  // = 0, which is a number like others.
+  // More rows than a grid has blocks along two of its dimensions, then as many columns; alpha = 0,
+  // which is a number like others; and what another function of cuBLAS could do: the dot product of
+  // a row or a column, without anything to scale or to add, and a vector times a number.
   for (const auto& [version, name] : kSteps)
-    for (const auto& [rows, cols, alpha] :
-         {std::tuple<std::size_t, std::size_t, float>{70'001, 1, 2}, {1, 70'001, 2}, {5, 7, 0}}) {
+    for (const auto& [rows, cols, alpha, beta] :
+         {std::tuple<std::size_t, std::size_t, float, float>{70'001, 1, 2, 3},
+          {1, 70'001, 2, 3},
+          {5, 7, 0, 3},
+          {1, 50, 1, 0},
+          {50, 1, 1, 0},
+          {1, 50, 1, 1},
+          {50, 1, 1, 1},
+          {1, 1, 1, 0}}) {
       const vector a = whole_numbers(rows * cols, 1, 1, 3);
       const vector x = whole_numbers(x_length(version, rows, cols), 2, 1, 3);
       const vector y = whole_numbers(y_length(version, rows, cols), 3, 1, 9);
       const row_major m{a, rows, cols, cols};
-      const auto done = work_of([&, version = version, alpha = alpha] {
-        return matches(lab::compare_exact(multiply(version, alpha, m, x, 3, y).y,
-                                          reference(version, alpha, m, x, 3, y).value));
+      const auto done = work_of([&, version = version, alpha = alpha, beta = beta] {
+        return matches(lab::compare_exact(multiply(version, alpha, m, x, beta, y).y,
+                                          reference(version, alpha, m, x, beta, y).value));
       });
       EXPECT_TRUE(as_required(done, by_library({"cublasSgemv"}))) << name;
       EXPECT_EQ(calculated(done), "1 cublasSgemv ") << name << ": " << rows << " x " << cols;
     }
+}
+
+REQUIRED_WORK(NothingIsReadBehindTheLastRow) {
+  // The data ends with the last row's last element, 995 elements before the next row would begin.
+  constexpr std::size_t kRows = 3, kCols = 5, kPitch = 1000;
+  const vector all = whole_numbers(kRows * kPitch, 1, 1, 9);
+  const row_major m{std::span(all).first((kRows - 1) * kPitch + kCols), kRows, kCols, kPitch};
+  for (const auto& [version, name] : kSteps) {
+    const vector x = whole_numbers(x_length(version, kRows, kCols), 2, 1, 9);
+    const vector y = whole_numbers(y_length(version, kRows, kCols), 3, 1, 9);
+    const auto done = work_of([&, version = version] {
+      return matches(lab::compare_exact(multiply(version, 2, m, x, 3, y).y,
+                                        reference(version, 2, m, x, 3, y).value));
+    });
+    EXPECT_TRUE(as_required(done, by_library({"cublasSgemv"}))) << name;
+    constexpr std::size_t kVectors = 100 * sizeof(float);  // x, y and two numbers have less
+    EXPECT_LE(done.bytes_copied(cudaMemcpyHostToDevice), bytes_of(m.data) + kVectors)
+        << name << ": bytes copied to the device";
+  }
 }
 
 // --- every step, at every shape ------------------------------------------------------------------
