@@ -22,6 +22,7 @@
 #include "lab/matrix_closeness.hpp"
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
+#include "product_tests.hpp"
 #include "required_work.hpp"
 
 namespace {
@@ -39,6 +40,8 @@ using lab::testing::bytes_of;
 using lab::testing::expect_at_full_size;
 using lab::testing::expect_failures_reported;
 using lab::testing::full_device;
+using lab::testing::is_time_with;
+using lab::testing::is_time_without;
 using lab::testing::matches;
 using lab::testing::work_of;
 using vector = std::vector<float>;
@@ -91,6 +94,16 @@ REQUIRED_WORK(EveryRacerByItsOwnMeans) {
                            .reads_at_most = 2 * size.m * size.n * size.k * sizeof(float) / 4,
                            .shared_memory = true}));
   expect_small_races(racer::own_kernel, {.threads = 1, .fetched = 1, .writes = 1});
+  for (const shape thin :
+       {shape{1, 200, 40}, shape{200, 1, 40}, shape{3, 200, 40}, shape{15, 15, 40}}) {
+    const auto matrices = make_known_product(thin.m, thin.n, thin.k, 1);
+    const auto run = [&] {
+      const vector c = race(racer::own_kernel, matrices.a, matrices.b, thin, 1).c;
+      return matches(lab::compare_exact(c, matrices.c));
+    };
+    EXPECT_TRUE(as_required(work_of(run), {.shared_memory = true}))
+        << "own_kernel, " << thin.m << " x " << thin.n;
+  }
   const std::pair<racer, const char*> libraries[] = {{racer::cublas, "cublasSgemm"},
                                                      {racer::cublas_xt, "cublasXtSgemm"}};
   for (const auto& [contender, routine] : libraries) {
@@ -216,6 +229,28 @@ TEST_P(EachRacer, HasATimeForEveryLap) {
   }
 }
 
+#ifdef __CPU_DEVICE__
+TEST_P(EachRacer, CountsAllOfALapInTheTotalButNoHandles) {
+  const auto given = make_known_product(20, 30, 40, 5);
+  const auto total_ms = [&] {
+    return race(GetParam(), given.a, given.b, {20, 30, 40}, 1).total_ms.at(0);
+  };
+  EXPECT_TRUE(is_time_with(lab::testing::kAllocations, total_ms));
+  EXPECT_TRUE(is_time_with(lab::testing::kCopies, total_ms));
+  EXPECT_TRUE(is_time_with("cudaLaunchKernel|cublasSgemm|cublasXtSgemm", total_ms));
+  EXPECT_TRUE(is_time_without("cublasCreate|cublasXtCreate", total_ms));
+}
+#endif
+
+TEST(Host, MultipliesInEveryLap) {
+  // A lap reads 8 MB: within 2 microseconds no processor does. An older result is there sooner.
+  constexpr std::size_t k = 1'000'000;
+  const vector a(k, 1), b(k, 2);
+  const auto result = race(racer::host, a, b, {1, 1, k}, 5);
+  EXPECT_EQ(result.c, vector{2 * k});
+  for (const float ms : result.total_ms) EXPECT_GT(ms, 0.002F);
+}
+
 TEST_P(EachRacer, MakesZerosOfSumsWithoutTerms) {
   const auto result = race(GetParam(), {}, {}, {3, 2, 0}, 2);
   EXPECT_EQ(result.c, vector(6));
@@ -236,6 +271,17 @@ TEST_P(EachRacer, PassesNaNOnInItsRowOnly) {
     const auto c = race(GetParam(), given.a, given.b, {3, 2, 4}, 1).c;
     for (std::size_t i = 0; i < 6; ++i) EXPECT_EQ(std::isnan(c.at(i)), i / 2 == 1) << i;
   }
+}
+
+TEST_P(EachRacer, SpreadsNoInfinities) {
+  // Tiles reach beyond the edges, where nothing is left that a zero must not be multiplied by.
+  const auto product = [](const vector& a, const vector& b, std::size_t m, std::size_t n,
+                          std::size_t k) {
+    return race(GetParam(), a, b, {m, n, k}, 1).c;
+  };
+  lab::testing::expect_infinities_to_stay_in_their_row(product);
+  lab::testing::expect_infinities_to_end_with_k(product);
+  lab::testing::expect_zeros_to_be_multiplied(product);
 }
 
 TEST_P(EachRacer, ForgetsThePreviousRace) {
@@ -320,6 +366,16 @@ FAULT_TEST_P(EachRacer, ReportsEveryCallThatFails) {
         return race(GetParam(), given.a, given.b, {5, 3, 7}, 2).c;
       },
       given.a, given.b);
+}
+
+TEST_P(EachRacer, TakesMoreColumnsThanRows) {
+  // A grid has more blocks along x than along y, and the contract limits the rows only.
+  expect_at_full_size([&] {
+    constexpr std::size_t kColumns = lab::testing::kManyBlocks * 16;
+    const auto given = make_known_product(1, kColumns, 1, 3);
+    return matches(
+        lab::compare_exact(race(GetParam(), given.a, given.b, {1, kColumns, 1}, 1).c, given.c));
+  });
 }
 
 TEST_P(EachRacer, IsExactAtTheProgramsSize) {
