@@ -414,6 +414,35 @@ void expect_products(cublasComputeType_t compute) {
   }
 }
 
+TEST(CublasEx, RoundsFloatsToTf32WhereThatIsAllowed) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  const std::vector<float> values{4097, 4098, 4099, 4102, -4097, 3, kInfinity};
+  const std::vector<float> rounded{4096, 4096, 4100, 4104, -4096, 3, kInfinity};
+  const int n = static_cast<int>(values.size());
+  const float one = 1, zero = 0;
+  const device_array<float> a(values), b(std::vector<float>{1}), c(values.size(), 0.0F);
+  const blas h;
+  const auto product = [&] {
+    EXPECT_DONE(cublasSgemm(h, CUBLAS_OP_N, CUBLAS_OP_N, n, 1, 1, &one, a.data(), n, b.data(), 1,
+                            &zero, c.data(), n));
+    return c.to_host();
+  };
+  const auto product_of = [&](cublasComputeType_t compute) {
+    EXPECT_DONE(cublasGemmEx(h, CUBLAS_OP_N, CUBLAS_OP_N, 1, n, 1, &one, b.data(), CUDA_R_32F, 1,
+                             a.data(), CUDA_R_32F, 1, &zero, c.data(), CUDA_R_32F, 1, compute,
+                             CUBLAS_GEMM_DEFAULT));
+    return c.to_host();
+  };
+  EXPECT_EQ(product(), values);
+  EXPECT_EQ(product_of(CUBLAS_COMPUTE_32F), values);
+  EXPECT_EQ(product_of(CUBLAS_COMPUTE_32F_FAST_TF32), rounded);
+  EXPECT_DONE(cublasSetMathMode(h, CUBLAS_TF32_TENSOR_OP_MATH));
+  EXPECT_EQ(product(), rounded);
+  EXPECT_EQ(product_of(CUBLAS_COMPUTE_32F), rounded);
+  EXPECT_DONE(cublasSetMathMode(h, CUBLAS_PEDANTIC_MATH));
+  EXPECT_EQ(product(), values);
+}
+
 TEST(CublasEx, MultipliesHalvesAndWholeNumbers) {
   expect_products<float, __half, __half>(CUBLAS_COMPUTE_32F);
   expect_products<float, __half, float>(CUBLAS_COMPUTE_32F);

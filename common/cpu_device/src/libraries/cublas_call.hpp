@@ -116,6 +116,10 @@ class routine {
   }
   cublasStatus_t run_and_wait(std::function<void()> work);
   bool on_device() const { return handle_->pointer_mode == CUBLAS_POINTER_MODE_DEVICE; }
+  /// Whether a product of floats may round them to TF32.
+  bool allows_tf32() const {
+    return (static_cast<int>(handle_->math_mode) & 15) == CUBLAS_TF32_TENSOR_OP_MATH;
+  }
 
  private:
   /// `swapped`: the elements of a matrix with as many rows as this one has columns, and vice versa.

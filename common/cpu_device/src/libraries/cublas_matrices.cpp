@@ -3,6 +3,9 @@
 
 // cuBLAS, Level 3 and what goes beyond BLAS.
 
+#include <bit>
+#include <cmath>
+#include <cstdint>
 #include <type_traits>
 
 #include "cublas_call.hpp"
@@ -34,12 +37,26 @@ void multiply_mixed(Sum alpha, matrix<const In> a, matrix<const In> b, Sum beta,
     }
 }
 
+/// The same matrix without gaps, its elements rounded to TF32: to the nearest one, of two as near
+/// to the even one.
+std::vector<float> rounded_to_tf32(matrix<const float> from) {
+  std::vector<float> all = converted<float>(from);
+  for (float& element : all) {
+    auto bits = std::bit_cast<std::uint32_t>(element);
+    if (std::isfinite(element)) bits += 0x0fffU + (bits >> 13 & 1U);
+    if (!std::isnan(element)) bits &= ~0x1fffU;
+    element = std::bit_cast<float>(bits);
+  }
+  return all;
+}
+
 /// What gemm, gemmBatched and gemmStridedBatched have in common. T: alpha and beta.
 template <class T>
 struct product {
   cublasOperation_t transa, transb;
   index m, n, k, lda, ldb, ldc;
   scalar<T> alpha, beta;
+  bool tf32 = false;  ///< floats of A and B are rounded, as tensor cores need them
 
   index a_rows() const { return transposes(transa) ? k : m; }
   index a_cols() const { return transposes(transa) ? m : k; }
@@ -54,12 +71,19 @@ struct product {
     if (c.ok() && !empty()) {
       alpha = c.value("alpha", alpha_pointer);
       beta = c.value("beta", beta_pointer);
+      tf32 = tf32 || c.allows_tf32();
     }
   }
   template <class In, class Out>
   void run(const In* A, const In* B, Out* C) const {
     const matrix<const In> a = viewed(A, a_rows(), a_cols(), lda, transa);
     const matrix<const In> b = viewed(B, b_rows(), b_cols(), ldb, transb);
+    if constexpr (std::is_same_v<T, float> && std::is_same_v<T, In> && std::is_same_v<T, Out>)
+      if (tf32) {
+        const std::vector<float> left = rounded_to_tf32(a), right = rounded_to_tf32(b);
+        return multiply<float>(alpha.get(), stored(left.data(), m, k, m),
+                               stored(right.data(), k, n, k), beta.get(), stored(C, m, n, ldc));
+      }
     if constexpr (std::is_same_v<T, In> && std::is_same_v<T, Out> && std::is_floating_point_v<T>) {
       multiply<T>(alpha.get(), a, b, beta.get(), stored(C, m, n, ldc));
     } else {
@@ -314,7 +338,8 @@ cublasStatus_t gemm_ex(cublasHandle_t handle, cublasOperation_t transa, cublasOp
   const routine c(handle);
   if (!c.ok()) return c.status();
   return with_types(a_type, b_type, c_type, compute, [&]<class T, class In, class Out>(T, In, Out) {
-    return gemm_strided<T>(c, {transa, transb, m, n, k, lda, ldb, ldc, {}, {}},
+    const bool tf32 = compute == CUBLAS_COMPUTE_32F_FAST_TF32;
+    return gemm_strided<T>(c, {transa, transb, m, n, k, lda, ldb, ldc, {}, {}, tf32},
                            static_cast<const T*>(alpha), static_cast<const In*>(A), stride_a,
                            static_cast<const In*>(B), stride_b, static_cast<const T*>(beta),
                            static_cast<Out*>(C), stride_c, batch_count);
