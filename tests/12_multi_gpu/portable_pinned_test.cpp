@@ -23,6 +23,7 @@
 #include "lab/errors.hpp"
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
+#include "pretended_devices.hpp"
 #include "required_work.hpp"
 #include "steps.hpp"
 
@@ -36,6 +37,8 @@ using lab::testing::at_other_sizes;
 using lab::testing::bytes_of;
 using lab::testing::current_device;
 using lab::testing::full_device;
+using lab::testing::is_time_with;
+using lab::testing::is_time_without;
 using lab::testing::matches;
 using lab::testing::on_device;
 using lab::testing::whole_numbers;
@@ -283,6 +286,40 @@ TEST_P(EachStep, TheMemoryIsPinnedAndMappedForEveryDeviceWhoeverAllocatedIt) {
 }
 
 #ifdef __CPU_DEVICE__
+TEST_P(EachStep, CountsWhatMovesTheDataInTheTotalAndNoAllocations) {
+  // On one device: others may work at the same time.
+  const vector a = whole_numbers(3001, 1, -9, 14), b = whole_numbers(3001, 2, 1, 29);
+  const auto total_ms = [&] { return run(a, b, 1).total_ms; };
+  EXPECT_TRUE(is_time_with(lab::testing::kCopies, total_ms));
+  EXPECT_TRUE(is_time_with("cudaLaunchKernel", total_ms));
+  EXPECT_TRUE(is_time_without(lab::testing::kAllocations, total_ms));
+}
+
+TEST_P(EachStep, KeepsTheSumsOfManyBlocksBesideALargeOne) {
+  // 2^24, and a 1 for each of the other blocks that a larger device runs at once: adding them to it
+  // one by one, in float, gives 2^24.
+  const lab::testing::pretended_devices large(
+      [](cudaDeviceProp& p) { p.multiProcessorCount = 64; });
+  vector a(std::size_t{64} * 4 * 256), b(a.size(), 1.0F);
+  for (std::size_t i = 0; i < a.size(); i += 256) a[i] = i == 0 ? 0x1p24F : 1.0F;
+  EXPECT_TRUE(matches(
+      lab::compare(run(a, b, 1).value, lab::dot_in_double(a, b), {.absolute = bound(a, b)})));
+}
+
+TEST_P(EachStep, LeavesADeviceWithoutElementsAlone) {
+  if (lab::device_count() < 2) GTEST_SKIP() << "this needs two devices";
+  const on_device second(1);  // whose part of two is the one element: n / 2 is rounded down
+  unsigned calls = 0;
+  const lab::testing::detail::before_call each(
+      "cudaDeviceSynchronize|cudaEventCreate|cudaEventCreateWithFlags|cudaFree|cudaLaunchKernel|"
+      "cudaMalloc|cudaMemcpy|cudaMemcpyAsync|cudaMemset|cudaStreamCreate|cudaStreamCreateWithFlags|"
+      "cudaHostAlloc",
+      lab::testing::detail::before_call::kEachTime,
+      [&] { calls += current_device() == 0 ? 1 : 0; });
+  EXPECT_EQ(run(vector{3}, vector{4}, 2).value, 12.0F);
+  EXPECT_EQ(calls, 0U) << "calls for device 0, which has no elements";
+}
+
 /// Makes the runtime report something else about pinned memory.
 class said {
  public:
