@@ -16,11 +16,13 @@
 #include <limits>
 #include <vector>
 
+#include "fault_tests.hpp"
 #include "full_device.hpp"
 #include "lab/dot_reference.hpp"
 #include "lab/launch_limits.hpp"
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
+#include "pretended_devices.hpp"
 #include "required_work.hpp"
 #include "steps.hpp"
 
@@ -29,6 +31,8 @@ namespace {
 using lab::testing::at_other_sizes;
 using lab::testing::bytes_of;
 using lab::testing::full_device;
+using lab::testing::is_time_with;
+using lab::testing::is_time_without;
 using lab::testing::matches;
 using lab::testing::whole_numbers;
 using lab::testing::work_of;
@@ -47,6 +51,14 @@ constexpr named_step kSteps[] = {
 
 // --- who does the work ---------------------------------------------------------------------------
 
+[[maybe_unused]] void expect_copies_from_pinned_memory(const lab::testing::work& done) {
+  for (const auto& copy : done.copies)
+    if (copy.kind == cudaMemcpyHostToDevice) {
+      EXPECT_TRUE(copy.pinned) << "staged: " << copy.bytes
+                               << " bytes are copied from memory that is not pinned";
+    }
+}
+
 REQUIRED_WORK(VectorsWhereTheStepWantsThem) {
   const vector a = whole_numbers(20'011, 1, -9, 14), b = whole_numbers(20'011, 2, -4, 5);
   for (const auto& [version, name] : kSteps) {
@@ -62,6 +74,7 @@ REQUIRED_WORK(VectorsWhereTheStepWantsThem) {
     EXPECT_TRUE(as_required(done, expected)) << name;
     const std::uint64_t copied = done.bytes_copied(cudaMemcpyHostToDevice);
     EXPECT_EQ(copied, zero_copy ? 0 : 2 * bytes_of(a)) << name << ": bytes copied to the device";
+    if (version == step::staged) expect_copies_from_pinned_memory(done);
     EXPECT_TRUE(at_other_sizes([version = version](std::size_t n) {
       return is_exact(version, whole_numbers(n, 1, 1, 4), whole_numbers(n, 2, 1, 4));
     })) << name;
@@ -84,6 +97,16 @@ REQUIRED_WORK(PiecesFromPinnedMemoryInSeveralStreams) {
     if (copy.kind == cudaMemcpyHostToDevice) largest = std::max(largest, copy.bytes);
   EXPECT_LE(largest, bytes_of(a))
       << "staged: one copy had half of all elements or more, and not a piece";
+  expect_copies_from_pinned_memory(whole);
+}
+
+REQUIRED_WORK(PinnedMemoryForTwoPieces) {
+  const std::size_t n = 300'000;  // a piece has 262,144 here
+  const vector a = whole_numbers(n, 3, -2, 2), b = whole_numbers(n, 4, -1, 1);
+  const auto done = work_of([&] { return is_exact(step::staged, a, b); });
+  EXPECT_TRUE(as_required(done, {.threads = 1024, .calls = {"cudaMemcpyAsync"}})) << "staged";
+  EXPECT_EQ(done.bytes_copied(cudaMemcpyHostToDevice), 2 * bytes_of(a));
+  expect_copies_from_pinned_memory(done);
 }
 
 REQUIRED_WORK(DeviceMemoryForWholeVectorsInCopies) {
@@ -167,6 +190,38 @@ TEST_P(EachStep, SaysHowLongItTook) {
   // The kernel is a part of the whole; the two clocks of a GPU and a host may differ a little.
   EXPECT_GT(result.total_ms, 0.9F * result.kernel_ms);
   EXPECT_LT(result.total_ms, 60'000.0F);
+}
+
+#ifdef __CPU_DEVICE__
+
+TEST_P(EachStep, CountsWhatMovesTheDataInTheTotalAndNoAllocations) {
+  const vector a = whole_numbers(3001, 1, -9, 14), b = whole_numbers(3001, 2, 1, 29);
+  const auto total_ms = [&] { return dot(version(), a, b).total_ms; };
+  EXPECT_TRUE(is_time_with(lab::testing::kCopies, total_ms));
+  EXPECT_TRUE(is_time_with("cudaLaunchKernel", total_ms));
+  EXPECT_TRUE(is_time_without(lab::testing::kAllocations, total_ms));
+}
+
+TEST_P(EachStep, KeepsTheSumsOfManyBlocksBesideALargeOne) {
+  // 2^24, and a 1 for each of the other blocks that a larger device runs at once: adding them to it
+  // one by one, in float, gives 2^24.
+  const lab::testing::pretended_devices large(
+      [](cudaDeviceProp& p) { p.multiProcessorCount = 64; });
+  vector a(std::size_t{64} * 4 * 256), b(a.size(), 1.0F);
+  for (std::size_t i = 0; i < a.size(); i += 256) a[i] = i == 0 ? 0x1p24F : 1.0F;
+  EXPECT_TRUE(
+      matches(lab::compare(sum(a, b), lab::dot_in_double(a, b), {.absolute = bound(a, b)})));
+}
+
+#endif
+
+FAULT_TEST(Staged, ReportsWhatFailsInAThread) {
+  // Enough for a second thread.
+  const vector a = whole_numbers(300'000, 1, -2, 2), b = whole_numbers(300'000, 2, -1, 1);
+  lab::testing::expect_failures_of_threads_reported(
+      [&] { return is_exact(step::staged, a, b); },
+      {"cudaSetDevice", "cudaEventSynchronize", "cudaMemcpyAsync", "cudaEventRecord",
+       "cudaLaunchKernel"});
 }
 
 // --- where the vectors are -----------------------------------------------------------------------
