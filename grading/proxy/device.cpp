@@ -129,11 +129,11 @@ const bool kPrepared = [] {
   };
 #ifdef __CPU_DEVICE__
   on_new_worker([] {
-    if (const auto order = chosen().order)
-      cpu_device::set_thread_order(order->first, order->second);
-    if (const auto policy = chosen().policy) cpu_device::set_stream_policy(*policy);
-    if (const auto fill = chosen().fill) cpu_device::fill_new_memory_with(*fill);
-    if (const auto peers = chosen().peers) cpu_device::set_peer_group(*peers);
+    const settings before = std::exchange(chosen(), {});  // this worker has been told nothing
+    if (before.order) cpu_device::set_thread_order(before.order->first, before.order->second);
+    if (before.policy) cpu_device::set_stream_policy(*before.policy);
+    if (before.fill) cpu_device::fill_new_memory_with(*before.fill);
+    if (before.peers) cpu_device::set_peer_group(*before.peers);
   });
 #endif
   return true;
