@@ -108,6 +108,7 @@ struct settings {
   std::optional<cpu_device::stream_policy> policy;
   std::optional<unsigned char> fill;
   std::optional<unsigned> peers;
+  std::optional<bool> apart;
 };
 settings& chosen() {
   static settings one;
@@ -134,6 +135,7 @@ const bool kPrepared = [] {
     if (before.policy) cpu_device::set_stream_policy(*before.policy);
     if (before.fill) cpu_device::fill_new_memory_with(*before.fill);
     if (before.peers) cpu_device::set_peer_group(*before.peers);
+    if (before.apart) cpu_device::set_lanes_apart(*before.apart);
   });
 #endif
   return true;
@@ -273,6 +275,12 @@ void set_peer_group(unsigned devices) {
 }
 void set_lanes_get(lanes_get what) {
   (void)grading::ask<bool, lanes_get>("set_lanes_get", false, what);
+}
+bool set_lanes_apart(bool apart) {
+  const bool before = grading::chosen().apart.value_or(false);
+  if (grading::changes(grading::chosen().apart, apart))
+    (void)grading::ask<bool, bool>("set_lanes_apart", false, apart);
+  return before;
 }
 void set_said_of_devices(const cudaDeviceProp* what, int of) {
   (void)grading::ask<bool, bool, wire::raw<cudaDeviceProp>, int>(

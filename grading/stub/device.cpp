@@ -160,6 +160,7 @@ const offer kOffers[] = {
     answer<std::string>("last_report", cpu_device::last_report),
     setting<>("report_again", cpu_device::report_again),
     answer<bool>("is_check_build", cpu_device::is_check_build),
+    answer<bool, bool>("set_lanes_apart", cpu_device::set_lanes_apart),
     answer<std::vector<cpu_device::access_counters>>("read_counters", cpu_device::read_counters),
 #endif
 };

@@ -109,4 +109,30 @@ TEST(ShuffleFromALaneOutsideTheMask, GivesNoValueOfAnyLane) {
   EXPECT_TRUE(std::isnan(real.to_host()[2]));
 }
 
+// --- lanes that are never together by chance -----------------------------------------------------
+
+struct company {
+  unsigned active, coalesced, voters;
+};
+__global__ void look_around(company* to) {
+  const unsigned lane = threadIdx.x % 32;
+  to[threadIdx.x] = {__activemask(), cg::coalesced_threads().num_threads(),
+                     __ballot_sync(threadIdx.x < 32 ? kAll : 0xFFU, lane < 5)};
+}
+
+TEST(LanesApart, AreAloneWhereverTheyMayBe) {
+  for (const bool apart : {true, false}) {
+    EXPECT_EQ(cpu_device::set_lanes_apart(apart), !apart) << "what it was before";
+    device_array<company> to(40, company{});
+    look_around<<<1, 40>>>(to.data());
+    const std::vector<company> all = to.to_host();
+    for (unsigned thread = 0; thread < 40; ++thread) {
+      const unsigned lane = thread % 32, lanes = thread < 32 ? kAll : 0xFFU;
+      EXPECT_EQ(all[thread].active, apart ? 1U << lane : lanes) << thread;
+      EXPECT_EQ(all[thread].coalesced, apart ? 1U : thread < 32 ? 32U : 8U) << thread;
+      EXPECT_EQ(all[thread].voters, 0x1FU) << "whom the mask names is waited for";
+    }
+  }
+}
+
 }  // namespace

@@ -243,6 +243,7 @@ struct recording::recorder final : cpu_device::observer {
         copy_ms(std::move(copies_take)) {
     using cpu_device::event_kind;
     if (pretends) cpu_device::set_event_clock([] { return now.load(); });
+    were_apart = cpu_device::set_lanes_apart(false);  // what lanes do together is counted
     cpu_device::reset_counters();
     cpu_device::count_accesses(true);
     active = this;
@@ -254,6 +255,7 @@ struct recording::recorder final : cpu_device::observer {
   ~recorder() override {
     cpu_device::remove_observer(*this);
     cpu_device::set_event_clock(nullptr);
+    cpu_device::set_lanes_apart(were_apart);
     // Whoever asked for the program's counters wants those of the cases that follow, too.
     if (std::getenv("CPU_DEVICE_COUNTERS") == nullptr) cpu_device::count_accesses(false);
     active = nullptr;
@@ -515,6 +517,7 @@ struct recording::recorder final : cpu_device::observer {
   static inline thread_local bool asks = false;     // this thread, for itself
   static inline std::atomic<std::int64_t> now = 0;  // as events are told
   const bool pretends;
+  bool were_apart = false;
   const std::vector<double> kernel_ms, copy_ms;
   std::map<int, std::uint64_t> copies_of;  // each kind, that took their time
   int routines = 0;                        // of libraries, that run

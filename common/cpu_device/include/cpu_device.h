@@ -63,6 +63,12 @@ void fill_new_memory_with(unsigned char byte);
 enum class lanes_get { everything, no_products, no_exchange };
 void set_lanes_get(lanes_get what);
 
+/// Whether the lanes of a warp are never together by chance, from now on: then __activemask() and
+/// cooperative_groups::coalesced_threads() name the calling lane alone, as they may on a GPU since
+/// compute capability 7.0. At first they name all lanes that come to the same place. Returns what
+/// it was before.
+bool set_lanes_apart(bool apart);
+
 /// How the runtime answers queries about pinned memory from now on. `unregistered`:
 /// cudaPointerGetAttributes() does not know it. `elsewhere`: devices use another address for it,
 /// and cudaHostGetFlags() reports it as portable, whatever flags it was allocated with. A program

@@ -729,8 +729,16 @@ void recycle(warp_exchange& exchange) {
   tls_worker->free_groups = &group;
 }
 
+namespace {
+std::atomic<bool> lanes_are_apart = false;
+}  // namespace
+
+bool set_lanes_apart(bool apart) { return lanes_are_apart.exchange(apart); }
+
 unsigned active_mask(const char* file, int line) {
   worker& w = worker_in_kernel("__activemask()");
+  if (lanes_are_apart.load(std::memory_order_relaxed)) [[unlikely]]
+    return 1U << (progress.position->linear % 32);
   fiber* me = w.current;
   note_place(me, "__activemask()", file, line);
   w.at_active_mask.push_back(me);
