@@ -65,8 +65,9 @@ int repetition = 0;  // the current one, counted from 0
 /// who keeps anything of the device of the last call, or takes device 0 for the current one, is
 /// wrong in the second repetition. LAB_TEST_DEVICE=0 tries whether it is that (scripts/lab).
 int device_of_repetition() {
-  static const bool is_always_0 = std::getenv("LAB_TEST_DEVICE") != nullptr;
-  return repetition % kOrders == 1 && !is_always_0 && lab::device_count() > 1 ? 1 : 0;
+  static const bool is_always_0 =
+      std::getenv("LAB_TEST_DEVICE") != nullptr || lab::device_count() < 2;
+  return repetition % kOrders == 1 && !is_always_0 ? 1 : 0;
 }
 
 /// Gives each repetition its thread order, its stream policy and its device; in the last one,
