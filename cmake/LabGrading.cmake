@@ -14,6 +14,7 @@ if(LAB_DEVICE STREQUAL "cpu")
   set(grading_support "${grading_support}/faults.cpp" "${grading_support}/recording.cpp"
     "${grading_support}/device_state.cpp")
   set(grading_workers worker watched_worker)
+  set(grading_stand_in)
   # Submissions are compiled with it by scripts/lablib/grading/compiling.py. Who checks an exercise of
   # their own does not wait for it.
   set(contract)
@@ -27,6 +28,7 @@ else()  # where nothing is recorded or watched
   set(grading_device)
   set(grading_support)
   set(grading_workers worker)
+  set(grading_stand_in $<TARGET_FILE:lab_test_device>)
   string(APPEND grading_left_out "|/recording\\.cpp$")
 endif()
 
@@ -102,7 +104,7 @@ function(lab_add_grading id name folder uses_opengl libraries)
     $<TARGET_OBJECTS:proxy.${id}> $<TARGET_OBJECTS:grading_proxy> ${opengl_proxy})
   # The files, not the targets: those would bring the device along.
   target_link_libraries(grader.${id} PRIVATE lab_settings
-    $<TARGET_FILE:lab_test_main> $<TARGET_FILE:test_events> grading_common
+    $<TARGET_FILE:lab_test_main> ${grading_stand_in} $<TARGET_FILE:test_events> grading_common
     GTest::gtest PNG::PNG ZLIB::ZLIB ${CMAKE_DL_LIBS})
   target_link_options(grader.${id} PRIVATE LINKER:--gc-sections)
   add_dependencies(grader.${id} lab_test_main test_events)
