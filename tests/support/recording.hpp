@@ -32,6 +32,7 @@ struct recorded_work {
     std::uint64_t grid_barriers = 0;    ///< of `barriers`: those of the whole grid
     std::uint64_t warp_functions = 0;   ///< shuffles, votes and their like: once for each warp's
     std::uint64_t warp_barriers = 0;    ///< of `warp_functions`: those that only wait
+    std::uint64_t votes = 0;            ///< of `warp_functions`: ballots, and whether any or all
     std::uint64_t reductions = 0;       ///< of `warp_functions`: cooperative_groups::reduce()
     std::uint64_t async_bytes = 0;    ///< copied while the thread goes on, until it waits for them
     std::uint64_t bulk_bytes = 0;     ///< of bulk copies to shared memory that have no tensor map
