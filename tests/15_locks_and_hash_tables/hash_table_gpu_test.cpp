@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <set>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -17,6 +18,8 @@
 #include "lab/errors.hpp"
 #include "lab/launch_limits.hpp"
 #include "lab/random.hpp"
+#include "lab/time_kernel.hpp"
+#include "lab/timer.hpp"
 #include "lab_testing.hpp"
 #include "reference.hpp"
 #include "required_work.hpp"
@@ -41,6 +44,7 @@ using lab::testing::matches;
 using lab::testing::setting;
 using lab::testing::timed;
 using lab::testing::work_of;
+using lab::testing::detail::before_call;
 using numbers = std::vector<std::uint32_t>;
 
 // A lock that is never released makes the kernel wait forever. The CPU device ends it; its default
@@ -62,30 +66,56 @@ void expect_right_table(step version, const numbers& keys, const numbers& values
 
 // --- who does the work ---------------------------------------------------------------------------
 
+/// How many buckets have a key.
+std::size_t used_buckets(const numbers& keys, std::size_t buckets) {
+  std::set<std::size_t> used;
+  for (const std::uint32_t key : keys) used.insert(key % buckets);
+  return used.size();
+}
+
 REQUIRED_WORK(AKernelWhoseThreadsInsert) {
-  const numbers keys = random_words(2003, 1);
-  for (const auto& [version, name] : kSteps) {
-    const auto is_right = [version = version](std::size_t n) {
-      const numbers some = random_words(n, 1), values = random_words(n, 2);
-      return matches(check(build(version, some, values, 64).built, some, values, 64));
-    };
-    const lab::testing::work done = work_of([&] { return is_right(2003); });
-    EXPECT_TRUE(as_required(done, {.threads = 512,
-                                   .blocks = 2,
-                                   .sent = 2 * bytes_of(keys),
-                                   .fetched = 3 * bytes_of(keys),
-                                   .reads = 2 * bytes_of(keys),
-                                   .writes = 3 * bytes_of(keys),
-                                   .atomics = true}))
-        << name;
-    EXPECT_TRUE(at_other_sizes(is_right)) << name;
-    if (!done.watched) continue;
-    for (const auto& k : done.kernels) {
-      EXPECT_GE(k.atomic_places, 64U) << name << ": each of 64 buckets has a lock or a head";
+  const std::size_t n = 4099;
+  const numbers keys = random_words(n, 1), values = random_words(n, 2);
+  for (const auto& [version, name] : kSteps)
+    for (const std::size_t buckets : {1, 64, 3001}) {
+      SCOPED_TRACE(std::to_string(buckets) + (buckets == 1 ? " bucket" : " buckets"));
+      const auto is_right = [version = version, buckets](const numbers& some, const numbers& more) {
+        return matches(check(build(version, some, more, buckets).built, some, more, buckets));
+      };
+      const lab::testing::work done = work_of([&] { return is_right(keys, values); });
+      EXPECT_TRUE(as_required(done, {.threads = 512,
+                                     .blocks = 2,
+                                     .sent = 2 * bytes_of(keys),
+                                     .fetched = 3 * bytes_of(keys),
+                                     .reads = 2 * bytes_of(keys),
+                                     .writes = 3 * bytes_of(keys),
+                                     .atomics = true}))
+          << name;
+      EXPECT_TRUE(at_other_sizes([&](std::size_t few) {
+        return is_right(random_words(few, 1), random_words(few, 2));
+      })) << name;
+      if (!done.watched) continue;
+      std::uint64_t words = 0, atomics = 0;
+      for (const auto& k : done.kernels) words += k.atomic_places, atomics += k.atomics;
+      EXPECT_GE(words, used_buckets(keys, buckets))
+          << name << ": each bucket has a lock or a head of its own";
       if (version == step::lock_free) {
-        EXPECT_LE(k.atomics, keys.size()) << name << ": one per key";
+        EXPECT_LE(atomics, keys.size()) << name << ": one per key";
       }
     }
+}
+
+REQUIRED_WORK(EntriesThatPointersLink) {
+  const numbers keys = random_words(300, 1), values = random_words(300, 2);
+  const auto done = work_of(
+      [&] { return matches(check(build(step::locks, keys, values, 20).built, keys, values, 20)); });
+  EXPECT_TRUE(as_required(done, {.threads = 32})) << "locks";
+  std::size_t addresses = 0;
+  for (const auto& copy : done.copies) addresses += copy.addresses;
+  // (In memory that the host reaches, there is nothing to relocate.)
+  if (done.host_memory.empty()) {
+    EXPECT_GE(addresses, keys.size())
+        << "locks: each entry follows a head or another entry, by its address on the device";
   }
 }
 
@@ -157,6 +187,17 @@ TEST_P(EachStep, TakesTheSmallestAndTheLargestKeysAndValues) {
                      {0xFFFFFFFF, 0, 7, 0x80000000, 0xFFFFFFFE, 1}, 3);
 }
 
+TEST_P(EachStep, PutsMultiplesOfTheNumberOfBucketsIntoTheFirst) {
+  // Times a rounded reciprocal, in float or double, some of them are less than the whole number.
+  for (const std::uint32_t buckets : {41U, 47U, 49U, 55U, 61U, 98U, 103U, 107U, 1'000'003U}) {
+    numbers keys;
+    for (std::uint32_t k = 1; k <= 40; ++k)
+      for (const std::uint32_t multiple : {k * buckets, (kEnd / buckets - k + 1) * buckets})
+        keys.insert(keys.end(), {multiple - 1, multiple, multiple + 1});
+    expect_right_table(version(), keys, random_words(keys.size(), buckets), buckets);
+  }
+}
+
 TEST_P(EachStep, BucketsByTheKeyAndNotByTheValue) {
   const auto t = build(version(), numbers{3}, numbers{8}, 10).built;
   EXPECT_EQ(t.heads[3], 0U);
@@ -171,6 +212,11 @@ TEST_P(EachStep, LeavesEmptyBucketsEmpty) {
 TEST_P(EachStep, BuildsANewTableEachTime) {
   for (const std::uint64_t seed : {1, 2})
     expect_right_table(version(), random_words(300, seed), random_words(300, seed + 9), 20);
+}
+
+TEST_P(EachStep, BuildsANewTableWhenItsKernelIsRepeated) {
+  const lab::repeated_timing samples(2);
+  expect_right_table(version(), random_words(300, 3), random_words(300, 4), 20);
 }
 
 // --- refusals, time ------------------------------------------------------------------------------
@@ -193,7 +239,17 @@ TEST_P(EachStep, SaysHowLongItTook) {
   const numbers keys = random_words(2000, 1);
   EXPECT_TRUE(
       is_time_of(timed::kernel, [&] { return build(version(), keys, keys, 100).kernel_ms; }));
-  EXPECT_GE(build(version(), keys, keys, 100).whole_ms, 0.0F);
+}
+
+TEST_P(EachStep, SaysHowLongItTookFromTheKeysInHostMemory) {
+  double copy_ms = 0;  // 0 where nothing is done before a call: on a GPU, or in a grader
+  const before_call takes_a_while("cudaMemcpy", 1, [&] {
+    const lab::host_timer since;
+    while (copy_ms < 5) copy_ms = since.milliseconds();
+  });
+  const numbers keys = random_words(10, 1);
+  const float whole_ms = build(version(), keys, keys, 7).whole_ms;
+  EXPECT_GE(whole_ms, 0.99 * copy_ms) << "it does not contain the first copy of the keys";
 }
 
 FAULT_TEST_P(EachStep, ReportsEveryCallThatFails) {

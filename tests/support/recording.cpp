@@ -221,12 +221,29 @@ class ranges {
     const auto after = ends_.upper_bound(where);
     if (after != ends_.begin() && where < std::prev(after)->second) ends_.erase(std::prev(after));
   }
+  bool contain(std::uintptr_t where) const {
+    const auto after = ends_.upper_bound(where);
+    return after != ends_.begin() && where < std::prev(after)->second;
+  }
   std::size_t count() const { return ends_.size(); }
 
  private:
   static std::uintptr_t address(const void* p) { return reinterpret_cast<std::uintptr_t>(p); }
   std::map<std::uintptr_t, std::uintptr_t> ends_;
 };
+
+/// How many units of 8 bytes are addresses in these ranges.
+std::size_t addresses_of(const cpu_device::copy_event& e, const ranges& memory) {
+  std::size_t found = 0;
+  for_each_row(e, [&](const char* from, std::size_t bytes) {
+    for (std::size_t i = 0; i + 8 <= bytes; i += 8) {
+      std::uintptr_t word = 0;
+      std::memcpy(&word, from + i, sizeof word);
+      if (memory.contain(word)) ++found;
+    }
+  });
+  return found;
+}
 
 }  // namespace
 
@@ -447,11 +464,14 @@ struct recording::recorder final : cpu_device::observer {
     const bool of_host =
         e.kind != cpu_device::memory_kind::device && e.kind != cpu_device::memory_kind::symbol;
     (of_host ? done.host_memory : done.device_memory).push_back(e.bytes);
-    if (!of_host) untouched.add(e.address, e.bytes);
+    if (of_host) return;
+    untouched.add(e.address, e.bytes);
+    of_devices.add(e.address, e.bytes);
   }
   void freed(const cpu_device::allocation_event& e) override {
     const std::lock_guard lock(mutex);
     if (untouched.remove(e.address)) ++done.not_accessed;
+    of_devices.remove(e.address);
   }
   void work_begins(const cpu_device::work_event& e) override {
     const std::string_view name = e.name;
@@ -489,7 +509,8 @@ struct recording::recorder final : cpu_device::observer {
     }
     if (e.from != nullptr)
       done.copies.push_back({e.bytes, e.kind, e.stream, done.kernels.size(),
-                             of_host.type == cudaMemoryTypeHost, content, zeros});
+                             of_host.type == cudaMemoryTypeHost, content, zeros,
+                             comes_back ? addresses_of(e, of_devices) : 0});
     if (e.kind == cudaMemcpyDeviceToHost && !done.sequence.empty() &&
         done.sequence.back() == "cudaMemcpy")
       done.sequence.back() += " to the host";
@@ -548,6 +569,7 @@ struct recording::recorder final : cpu_device::observer {
       writers;                       // of shared memory: the thread, by block and address
   std::uint64_t stream_ordered = 0;  // allocations that exist now
   ranges untouched;                  // allocations that no kernel has accessed
+  ranges of_devices;                 // allocations in memory of a device
 };
 
 recorded_work recording::finish() {

@@ -71,6 +71,7 @@ struct recorded_work {
     bool pinned = false;        ///< the host's side of it is pinned memory
     std::uint64_t content = 0;  ///< to the host: a hash of the bytes, other than 0
     std::size_t zeros = 0;      ///< to the host: how many of its units of 8 bytes are 0
+    std::size_t addresses = 0;  ///< likewise: how many are addresses in memory of the device
   };
   /// Requests to memory as a GPU counts them, of one kind ("global load").
   struct cost {
