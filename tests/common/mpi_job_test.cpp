@@ -63,9 +63,49 @@ enum class mishap : std::uint8_t {
   waits,
   leaks,
   leaves_communicators,
+  changes_a_message,
+  frees_and_changes,
   unwritten,
   all_refuse
 };
+
+/// A rank sends itself messages of one element and of many. `change` is called with the memory of
+/// both and with the requests, before it waits for them.
+template <class Change>
+void sends_to_itself(MPI_Comm world, const Change& change) {
+  const int rank = rank_in(world);
+  std::vector<int> few(1, 1), many(100'000, 1), few_here(1), many_here(100'000);
+  MPI_Request receives[2] = {}, sends[2] = {};
+  MPI_CHECK(MPI_Irecv(few_here.data(), 1, MPI_INT, rank, 1, world, &receives[0]));
+  MPI_CHECK(MPI_Irecv(many_here.data(), 100'000, MPI_INT, rank, 2, world, &receives[1]));
+  MPI_CHECK(MPI_Isend(few.data(), 1, MPI_INT, rank, 1, world, &sends[0]));
+  MPI_CHECK(MPI_Isend(many.data(), 100'000, MPI_INT, rank, 2, world, &sends[1]));
+  change(few, many, sends);
+  MPI_CHECK(MPI_Waitall(2, receives, MPI_STATUSES_IGNORE));
+  MPI_CHECK(MPI_Waitall(2, sends, MPI_STATUSES_IGNORE));
+}
+
+/// Changes messages only when they are sent.
+int sends_in_order(MPI_Comm world) {
+  const auto in_turn = [&](std::vector<int>& few, std::vector<int>& many, MPI_Request* sends) {
+    MPI_CHECK(MPI_Wait(&sends[0], MPI_STATUS_IGNORE));
+    few[0] = 2;
+    for (int done = 0; done == 0;) MPI_CHECK(MPI_Test(&sends[1], &done, MPI_STATUS_IGNORE));
+    many[99'999] = 2;
+  };
+  sends_to_itself(world, in_turn);
+  // All ranks know that it was received, though it was freed.
+  int sent = 1, received = 0;
+  MPI_Request send = MPI_REQUEST_NULL;
+  MPI_CHECK(MPI_Isend(&sent, 1, MPI_INT, rank_in(world), 1, world, &send));
+  MPI_CHECK(MPI_Request_free(&send));
+  MPI_CHECK(MPI_Recv(&received, 1, MPI_INT, rank_in(world), 1, world, MPI_STATUS_IGNORE));
+  MPI_CHECK(MPI_Barrier(world));
+  sent = 2;
+  sends_to_itself(world, in_turn);
+  return received;
+}
+const job kSendsInOrder("sends in order", sends_in_order);
 
 int has_a_mishap(MPI_Comm world, mishap what, int who) {
   if (what == mishap::all_refuse)
@@ -101,6 +141,15 @@ int has_a_mishap(MPI_Comm world, mishap what, int who) {
       case mishap::leaves_communicators:
         for (MPI_Comm never_freed : {MPI_COMM_NULL, MPI_COMM_NULL})
           MPI_CHECK(MPI_Comm_split(MPI_COMM_SELF, 0, 0, &never_freed));
+        break;
+      case mishap::changes_a_message:
+        sends_to_itself(world, [](auto&, auto& many, MPI_Request*) { many[99'999] = 2; });
+        break;
+      case mishap::frees_and_changes:
+        sends_to_itself(world, [](auto& few, auto& many, MPI_Request* sends) {
+          for (int i = 0; i < 2; ++i) MPI_CHECK(MPI_Request_free(&sends[i]));
+          few[0] = many[0] = 2;
+        });
         break;
       case mishap::unwritten:
         throw lab::not_written("this rank's work", 4);
@@ -244,6 +293,19 @@ TEST(MpiJob, FailsWhereARankLeavesDeviceMemoryBehind) {
 TEST(MpiJob, FailsWhereARankLeavesCommunicatorsBehind) {
   const outcome leaves = outcome_of<std::logic_error>(2, mishap::leaves_communicators, 0);
   EXPECT_EQ(leaves.sentence, "rank 0 of 2: its work leaves behind: 2 communicators of MPI");
+}
+
+TEST(MpiJob, FailsWhereARankChangesAMessageThatIsBeingSent) {
+  const outcome one = outcome_of<std::logic_error>(2, mishap::changes_a_message, 1);
+  EXPECT_EQ(one.sentence,
+            "rank 1 of 2: it changed a message before MPI_Wait, MPI_Test or the like had reported "
+            "that it was sent");
+  const outcome two = outcome_of<std::logic_error>(2, mishap::frees_and_changes, 0);
+  EXPECT_EQ(two.sentence,
+            "rank 0 of 2: it changed 2 messages before MPI_Wait, MPI_Test or the like had reported "
+            "that they were sent");
+  for (const int received : kSendsInOrder.run(2, [](int) { return std::tuple<>(); }))
+    EXPECT_EQ(received, 1);
 }
 
 TEST(MpiJob, RefusesNoRanksAndTooMany) {

@@ -26,6 +26,7 @@
 #endif
 #include "place.hpp"
 #include "protocol.hpp"
+#include "sends.hpp"
 
 // What Open MPI has beyond the standard; it needs mpi.h, which is in lab/mpi_check.hpp.
 #if __has_include(<mpi-ext.h>)
@@ -178,6 +179,16 @@ void count_received(int count, MPI_Datatype type) {
     received_bytes() += static_cast<std::size_t>(count) * static_cast<std::size_t>(bytes);
 }
 
+/// Work that changes a message while it is being sent fails.
+void require_unchanged_sends() {
+  const std::size_t changed = changed_sends();
+  if (changed == 0) return;
+  throw std::logic_error("it changed " +
+                         (changed == 1 ? "a message" : std::to_string(changed) + " messages") +
+                         " before MPI_Wait, MPI_Test or the like had reported that " +
+                         (changed == 1 ? "it was" : "they were") + " sent");
+}
+
 /// Work that leaves device memory or communicators behind fails: in a program that goes on, it
 /// would run out of them.
 class leak_watch {
@@ -244,6 +255,7 @@ void answer(connection& launcher, const bytes& question) {
     content = packed_exception();
   };
   const leak_watch leaks;
+  forget_sends();
   try {
     const rank_function* const work = find(name);
     if (work == nullptr) throw std::logic_error("this program has no function for ranks: " + name);
@@ -256,6 +268,7 @@ void answer(connection& launcher, const bytes& question) {
   if (beside != nullptr) seen = beside->work_ends();
   if (kind == message::value) {
     try {
+      require_unchanged_sends();
       leaks.require_nothing_left();
     } catch (...) {
       fails();
