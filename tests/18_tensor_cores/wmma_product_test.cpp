@@ -193,6 +193,21 @@ REQUIRED_WORK(FragmentsThatAreUsedMoreThanOnce) {
       << "register_blocks: fragments of A or of B are loaded again for each product";
 }
 
+REQUIRED_WORK(FragmentsThatAreUsedMoreThanOnceWhateverTheShape) {
+  // C is as high or as wide as a tile of shared_tiles or as a fragment, or its borders are in both.
+  for (const shape size : {shape{64, 128, 128}, shape{128, 64, 128}, shape{16, 128, 64},
+                           shape{128, 16, 64}, shape{64, 64, 64}, shape{33, 40, 64}}) {
+    const auto done = work_of([&] { return is_right(step::register_blocks, size, 6); });
+    ASSERT_TRUE(as_required(done, {.threads = 32})) << "register_blocks: " << name_of(size);
+    std::uint64_t loads = 0, products = 0;
+    for (const auto& kernel : done.kernels)
+      loads += kernel.fragment_loads, products += kernel.multiplications;
+    // Each product takes two. Where one of A meets eight of B, it is nine loads for eight products.
+    EXPECT_LE(loads, products * 9 / 8)
+        << "register_blocks: fragments are loaded for one product each, of " << name_of(size);
+  }
+}
+
 // --- every step, every shape ---------------------------------------------------------------------
 
 class Product : public ::testing::TestWithParam<std::tuple<named_step, shape>> {};

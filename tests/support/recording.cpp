@@ -321,6 +321,8 @@ struct recording::recorder final : cpu_device::observer {
       const std::string_view function = e.function;
       if (function == "__syncwarp" || function.ends_with("sync()")) ++k.warp_barriers;
       if (function == "reduce()") ++k.reductions;
+      if (function == "wmma::load_matrix_sync") ++k.fragment_loads;
+      if (function == "wmma::mma_sync") ++k.multiplications;
       for (const char* vote :
            {"__ballot_sync", "__any_sync", "__all_sync", "ballot()", "any()", "all()"})
         if (function == vote) ++k.votes;
@@ -714,6 +716,7 @@ void visit_parts(recorded_work::kernel& k, const Visit& visit) {
   visit(k.barriers), visit(k.barriers_of_all), visit(k.grid_barriers);
   visit(k.warp_functions), visit(k.warp_barriers), visit(k.votes), visit(k.reductions),
       visit(k.async_bytes);
+  visit(k.fragment_loads), visit(k.multiplications);
   visit(k.reads), visit(k.writes), visit(k.plain_writes), visit(k.shared), visit(k.atomics);
   visit(k.shared_atomics), visit(k.bytes_a_load), visit(k.atomic_places), visit(k.accesses);
   visit(k.busiest), visit(k.plain), visit(k.busiest_of_blocks), visit(k.threads),

@@ -34,6 +34,8 @@ struct recorded_work {
     std::uint64_t warp_barriers = 0;    ///< of `warp_functions`: those that only wait
     std::uint64_t votes = 0;            ///< of `warp_functions`: ballots, and whether any or all
     std::uint64_t reductions = 0;       ///< of `warp_functions`: cooperative_groups::reduce()
+    std::uint64_t fragment_loads = 0;   ///< of `warp_functions`: wmma::load_matrix_sync()
+    std::uint64_t multiplications = 0;  ///< of `warp_functions`: wmma::mma_sync()
     std::uint64_t async_bytes = 0;    ///< copied while the thread goes on, until it waits for them
     std::uint64_t bulk_bytes = 0;     ///< of bulk copies to shared memory that have no tensor map
     std::uint64_t tensor_bytes = 0;   ///< of those with one, including what is outside of its array
