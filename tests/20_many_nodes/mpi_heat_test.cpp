@@ -124,7 +124,7 @@ REQUIRED_WORK(KernelsOnEveryRankAndOnlyBordersBetweenThem) {
     const std::size_t inside = kAll * (across - 2) * (down - 2);
     for (const auto& [version, name] : kSteps) {
       const bool overlaps = version == step::overlap;
-      const std::string which =
+      const std::string step_and_size =
           std::string(name) + ", " + std::to_string(width) + " x " + std::to_string(height);
       const lab::testing::work done =
           work_of([&, version = version] { return is_right(version, p, kTimes, kRanks); });
@@ -136,26 +136,26 @@ REQUIRED_WORK(KernelsOnEveryRankAndOnlyBordersBetweenThem) {
                                      .devices = kRanks,
                                      .reads = 2 * bytes * kTimes,
                                      .writes = bytes * kTimes}))
-          << which;
+          << step_and_size;
       EXPECT_LE(done.bytes_copied(cudaMemcpyDeviceToHost), bytes + borders)
-          << which << ": more than the borders is copied to the host";
+          << step_and_size << ": more than the borders is copied to the host";
       EXPECT_LE(done.bytes_copied(cudaMemcpyHostToDevice), 2 * bytes + borders)
-          << which << ": more than the borders is copied to the device";
+          << step_and_size << ": more than the borders is copied to the device";
       std::uint64_t written = 0;
       for (const auto& k : done.kernels) written += k.writes;
-      EXPECT_LE(written, bytes * kTimes + borders) << which << ": cells are computed twice";
+      EXPECT_LE(written, bytes * kTimes + borders) << step_and_size << ": cells are computed twice";
       // As required_work.hpp numbers them: 64 for each rank.
       std::set<int> devices;
       for (const auto& k : done.kernels) devices.insert(k.device);
-      EXPECT_EQ(devices, (std::set<int>{0, 64 + 1, 128 + 2, 192 + 0})) << which;
+      EXPECT_EQ(devices, (std::set<int>{0, 64 + 1, 128 + 2, 192 + 0})) << step_and_size;
       if (!overlaps || !done.watched) continue;
       EXPECT_GE(written_in_other_streams(done), std::min(inside, outermost))
-          << which << ": inner cells and borders are computed in one stream";
+          << step_and_size << ": inner cells and borders are computed in one stream";
       EXPECT_LE(written_in_other_streams(done), outermost + borders)
-          << which << ": inner cells are computed in the stream of the borders";
+          << step_and_size << ": inner cells are computed in the stream of the borders";
       if (streams_are_eager() && inside > outermost + borders) {
         EXPECT_EQ(ranks_that_wait_first(done, inside / kRanks / kTimes / 2), std::set<int>())
-            << which
+            << step_and_size
             << ": these ranks launch the kernel of the inner cells after they have waited "
                "for the borders: then nothing overlaps";
       }

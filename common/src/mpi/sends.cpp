@@ -126,13 +126,13 @@ extern "C" int MPI_Wait(MPI_Request* request, MPI_Status* status) {
 extern "C" int MPI_Waitall(int count, MPI_Request requests[], MPI_Status statuses[]) {
   return complete(count, requests, [&] { return PMPI_Waitall(count, requests, statuses); });
 }
-extern "C" int MPI_Waitany(int count, MPI_Request requests[], int* which, MPI_Status* status) {
-  return complete(count, requests, [&] { return PMPI_Waitany(count, requests, which, status); });
+extern "C" int MPI_Waitany(int count, MPI_Request requests[], int* index, MPI_Status* status) {
+  return complete(count, requests, [&] { return PMPI_Waitany(count, requests, index, status); });
 }
-extern "C" int MPI_Waitsome(int count, MPI_Request requests[], int* completed, int which[],
+extern "C" int MPI_Waitsome(int count, MPI_Request requests[], int* completed, int indices[],
                             MPI_Status statuses[]) {
   return complete(count, requests,
-                  [&] { return PMPI_Waitsome(count, requests, completed, which, statuses); });
+                  [&] { return PMPI_Waitsome(count, requests, completed, indices, statuses); });
 }
 extern "C" int MPI_Test(MPI_Request* request, int* completed, MPI_Status* status) {
   return complete(1, request, [&] { return PMPI_Test(request, completed, status); });
@@ -142,15 +142,15 @@ extern "C" int MPI_Testall(int count, MPI_Request requests[], int* completed,
   return complete(count, requests,
                   [&] { return PMPI_Testall(count, requests, completed, statuses); });
 }
-extern "C" int MPI_Testany(int count, MPI_Request requests[], int* which, int* completed,
+extern "C" int MPI_Testany(int count, MPI_Request requests[], int* index, int* completed,
                            MPI_Status* status) {
   return complete(count, requests,
-                  [&] { return PMPI_Testany(count, requests, which, completed, status); });
+                  [&] { return PMPI_Testany(count, requests, index, completed, status); });
 }
-extern "C" int MPI_Testsome(int count, MPI_Request requests[], int* completed, int which[],
+extern "C" int MPI_Testsome(int count, MPI_Request requests[], int* completed, int indices[],
                             MPI_Status statuses[]) {
   return complete(count, requests,
-                  [&] { return PMPI_Testsome(count, requests, completed, which, statuses); });
+                  [&] { return PMPI_Testsome(count, requests, completed, indices, statuses); });
 }
 
 extern "C" int MPI_Barrier(MPI_Comm communicator) {
