@@ -105,7 +105,7 @@ REQUIRED_WORK(PinnedMemoryForTwoPieces) {
   const vector a = whole_numbers(n, 3, -2, 2), b = whole_numbers(n, 4, -1, 1);
   const auto done = work_of([&] { return is_exact(step::staged, a, b); });
   EXPECT_TRUE(as_required(done, {.threads = 1024, .calls = {"cudaMemcpyAsync"}})) << "staged";
-  EXPECT_EQ(done.bytes_copied(cudaMemcpyHostToDevice), 2 * bytes_of(a));
+  EXPECT_EQ(done.bytes_copied(cudaMemcpyHostToDevice), 2 * bytes_of(a)) << "staged";
   expect_copies_from_pinned_memory(done);
 }
 
