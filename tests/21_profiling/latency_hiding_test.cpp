@@ -14,16 +14,20 @@
 #include <set>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
+#include "current_device.hpp"
 #include "fault_tests.hpp"
 #include "full_size.hpp"
+#include "lab/cuda_check.hpp"
 #include "lab/errors.hpp"
 #include "lab/launch_limits.hpp"
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
 #include "reference.hpp"
 #include "required_work.hpp"
+#include "rounds_in_a_row.hpp"
 #include "steps.hpp"
 
 namespace {
@@ -147,6 +151,28 @@ REQUIRED_WORK(OneKernelOfTheShapeThatReadsEachElementOnce) {
   }
 }
 
+#ifdef __CPU_DEVICE__
+TEST(Requires, ChainsThatAdvanceTogether) {
+  constexpr unsigned kRounds = 64;
+  const floats some = numbers(std::size_t{3} * 2 * 64 * 8, 6);  // no thread has one of its own left
+  const auto in_a_row = [&](step version) {
+    const std::uint64_t before = rounds_in_a_row;
+    EXPECT_TRUE(is_advanced(version, some, kRounds, {2, 64}));
+    return rounds_in_a_row - before;
+  };
+  const std::uint64_t all = some.size() * kRounds;
+  // (With one chain each round waits for the last one. If they seem not to, it is another function
+  // that computes them, or another process.)
+  if (in_a_row(step::one) < all / 2) return;
+  for (const auto& [version, name] : kSteps)
+    if (version != step::one) {
+      EXPECT_LE(in_a_row(version), all / 2)
+          << name << ": the rounds of an element wait for each other, while no other element of "
+          << "the thread goes through a round";
+    }
+}
+#endif
+
 REQUIRED_WORK(AChaseOfOneThreadThatReadsOneElementForEachHop) {
   const words tour = random_tour(640, 32, 3);
   for (const unsigned hops : {1U, 7U, 500U}) {
@@ -162,17 +188,23 @@ REQUIRED_WORK(AChaseOfOneThreadThatReadsOneElementForEachHop) {
 }
 
 REQUIRED_WORK(AQuestionToTheRuntime) {
-  static std::set<subject> allowed;  // once will do: a kernel stays allowed
-  for (const subject kernel : {subject::sum_of_four, subject::many_registers}) {
-    const auto done = lab::testing::work_without_values([&] { ask_runtime(kernel, 96, 50'000); });
-    EXPECT_TRUE(as_required(done, {.kernels = 0,
-                                   .calls = {"cudaFuncGetAttributes",
-                                             "cudaOccupancyMaxActiveBlocksPerMultiprocessor"}}));
-    if (done.calls.empty()) continue;
-    if (done.calls.contains("cudaFuncSetAttribute")) allowed.insert(kernel);
-    EXPECT_TRUE(allowed.contains(kernel)) << "more than 48 KiB of dynamic shared memory, but the "
-                                             "kernel was not allowed to use that much";
-  }
+  int count = 0;
+  CUDA_CHECK(cudaGetDeviceCount(&count));
+  // Once will do: a kernel stays allowed, on that device.
+  static std::set<std::pair<int, subject>> allowed;
+  for (const int device : {0, count - 1})
+    for (const subject kernel : {subject::sum_of_four, subject::many_registers}) {
+      const lab::testing::on_device current(device);
+      const auto done = lab::testing::work_without_values([&] { ask_runtime(kernel, 96, 50'000); });
+      EXPECT_TRUE(as_required(done, {.kernels = 0,
+                                     .calls = {"cudaFuncGetAttributes",
+                                               "cudaOccupancyMaxActiveBlocksPerMultiprocessor"}}));
+      if (done.calls.empty()) continue;
+      if (done.calls.contains("cudaFuncSetAttribute")) allowed.emplace(device, kernel);
+      EXPECT_TRUE(allowed.contains({device, kernel}))
+          << "more than 48 KiB of dynamic shared memory, but on device " << device
+          << " the kernel was not allowed to use that much";
+    }
 }
 
 // --- sums and chains -----------------------------------------------------------------------------
