@@ -109,6 +109,21 @@ REQUIRED_WORK(WarpsThatFindOutByVotesWhereTheirElementsGo) {
   }
 }
 
+REQUIRED_WORK(SumsOverAFewWarpsThatTheHostDoesNotMake) {
+  const vector values = shuffled(2100, 1);  // the elements of three warps
+  for (const auto& [version, name] : kSteps) {
+    const auto done =
+        work_of([&, version = version] { return is_compacted(version, values, 1000); });
+    EXPECT_TRUE(as_required(done, {.threads = 32, .sent = bytes_of(values)})) << name;
+    for (const auto& copy : done.copies) {
+      if (copy.kind != cudaMemcpyHostToDevice) continue;
+      EXPECT_EQ(copy.kernels, 0U)
+          << name << ": the host sends something between the kernels; even a few sums are made on "
+          << "the device";
+    }
+  }
+}
+
 // --- every step, every size ----------------------------------------------------------------------
 
 // Around a warp, the elements of a warp (1024), those of a block of eight warps (8192); primes.
