@@ -15,16 +15,19 @@
 #include <tuple>
 #include <vector>
 
+#include "current_device.hpp"
 #include "fault_tests.hpp"
 #include "full_size.hpp"
 #include "lab/closeness.hpp"
 #include "lab/cuda_check.hpp"
+#include "lab/device_limits.hpp"
 #include "lab/errors.hpp"
 #include "lab/known_product.hpp"
 #include "lab/launch_limits.hpp"
 #include "lab/random.hpp"
 #include "lab/time_kernel.hpp"
 #include "lab_testing.hpp"
+#include "pretended_devices.hpp"
 #include "product_tests.hpp"
 #include "reference.hpp"
 #include "required_work.hpp"
@@ -61,6 +64,13 @@ using lab::tf32_product::transposed;
 using named_step = lab::testing::named<step>;
 constexpr named_step kSteps[] = {
     {step::wmma, "wmma"}, {step::staged, "staged"}, {step::wgmma, "wgmma"}};
+
+#ifdef __CPU_DEVICE__
+// In a case the current device is another one than device 0.
+const lab::testing::setting kTwoDevices("CPU_DEVICE_COUNT", "2",
+                                        lab::testing::setting::when::unless_given);
+#endif
+
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 std::string name_of(shape size) {
@@ -104,6 +114,24 @@ auto by(step version) {
   if (!has(version)) GTEST_SKIP() << "this device has no such tensor cores"
 
 // --- who does the work ---------------------------------------------------------------------------
+
+#ifdef __CPU_DEVICE__
+
+// The first product of the process needs one block, and the next one many.
+REQUIRED_WORK(BlocksForEachProductAndNotOnlyForTheFirst) {
+  const lab::testing::pretended_devices with_many_multiprocessors(
+      [](cudaDeviceProp& said) { said.multiProcessorCount = 100; });
+  for (const auto& [version, name] : kSteps) {
+    EXPECT_TRUE(is_right(version, {1, 1, 1}, 1)) << name;
+    EXPECT_TRUE(as_required(work_of([&, version = version] {
+                              return is_right(version, {192, 320, 8}, 2);
+                            }),
+                            {.threads = 128, .blocks = 2}))
+        << name << ", after a product of one element";
+  }
+}
+
+#endif
 
 REQUIRED_WORK(WarpsThatMultiplyOnTensorCores) {
   const shape size{192, 320, 32};
@@ -322,6 +350,15 @@ TEST_P(EachStep, MultipliesWhatIsThereNow) {
   // The same shape twice: a result left in memory that is allocated again would be wrong.
   EXPECT_TRUE(is_right(version(), {50, 60, 70}, 1));
   EXPECT_TRUE(is_right(version(), {50, 60, 70}, 2));
+}
+
+TEST_P(EachStep, MultipliesOnEachDevice) {
+  // Whoever wants more than 48 KiB of shared memory asks for it on each device that is current.
+  for (const int device : {0, lab::device_count() - 1}) {
+    const lab::testing::on_device current(device);
+    for (const shape size : {shape{64, 64, 40}, shape{330, 390, 40}})
+      EXPECT_TRUE(is_exact(version(), size)) << "on device " << device;
+  }
 }
 
 TEST_P(EachStep, IsRightWhenItsKernelIsRepeated) {
