@@ -4,6 +4,9 @@
 #include "many_gpu_sort.hpp"
 
 #include <cuda_runtime.h>
+#ifdef __CPU_DEVICE__
+#include <cpu_device.h>
+#endif
 
 #include <algorithm>
 #include <cstddef>
@@ -112,6 +115,27 @@ bool is_wait(const std::string& call) {
   return waits;
 }
 
+/// Only samples and cuts take the way over the host, which waits for nothing else.
+[[maybe_unused]] void expect_exchange_between_devices(const lab::testing::work& done,
+                                                      const char* name, const words& keys,
+                                                      int devices) {
+  const auto count = static_cast<std::size_t>(devices);
+  const std::size_t samples = 3 * count * kSamples * sizeof(splitter);
+  EXPECT_LE(done.bytes_copied(cudaMemcpyDeviceToHost), 2 * bytes_of(keys) + samples)
+      << name
+      << ": between the parts and the result, only samples and cuts may be copied to the host";
+  EXPECT_LE(done.bytes_copied(cudaMemcpyHostToDevice), bytes_of(keys) + samples)
+      << name << ": each device gets its part of the keys, and no others";
+  if (devices == 1) return;
+  const auto peer_copies = done.calls.find("cudaMemcpyPeerAsync");
+  ASSERT_NE(peer_copies, done.calls.end())
+      << name << ": no device sends to another one (cudaMemcpyPeerAsync)";
+  EXPECT_GE(peer_copies->second, 2 * count * (count - 1))
+      << name << ": copies between " << devices << " devices (cudaMemcpyPeerAsync)";
+  EXPECT_EQ(waits_of(done.sequence, count), "")
+      << name << ": the host waits while devices have nothing to do";
+}
+
 REQUIRED_WORK(EachDeviceSortsItsPartAndGetsItsBucketFromTheOthers) {
   for (const auto& [version, name] : kSteps)
     for (const int devices : {1, 2, 4, 8}) {
@@ -125,21 +149,7 @@ REQUIRED_WORK(EachDeviceSortsItsPartAndGetsItsBucketFromTheOthers) {
                                      .devices = count,
                                      .library = true}))
           << name;
-      const std::size_t samples = 3 * count * kSamples * sizeof(splitter);
-      EXPECT_LE(done.bytes_copied(cudaMemcpyDeviceToHost), 2 * bytes_of(keys) + samples)
-          << name
-          << ": between the parts and the result, only samples and cuts may be copied to the host";
-      EXPECT_LE(done.bytes_copied(cudaMemcpyHostToDevice), bytes_of(keys) + samples)
-          << name << ": each device gets its part of the keys, and no others";
-      const auto peer_copies = done.calls.find("cudaMemcpyPeerAsync");
-      if (devices > 1) {
-        ASSERT_NE(peer_copies, done.calls.end())
-            << name << ": no device sends to another one (cudaMemcpyPeerAsync)";
-        EXPECT_GE(peer_copies->second, 2 * count * (count - 1))
-            << name << ": copies between " << devices << " devices (cudaMemcpyPeerAsync)";
-        EXPECT_EQ(waits_of(done.sequence, count), "")
-            << name << ": the host waits while devices have nothing to do";
-      }
+      expect_exchange_between_devices(done, name, keys, devices);
       const std::size_t most = most_per_device(keys.size(), devices);
       for (const std::size_t bytes : done.device_memory)
         EXPECT_LE(bytes, 3 * most * sizeof(std::uint32_t) + 4096)
@@ -150,6 +160,24 @@ REQUIRED_WORK(EachDeviceSortsItsPartAndGetsItsBucketFromTheOthers) {
       EXPECT_GE(sorts_begun, version == step::merge || devices == 1 ? count : 2 * count) << name;
     }
 }
+
+#ifdef __CPU_DEVICE__
+
+REQUIRED_WORK(BucketsAreCopiedByCUDAWhereDevicesCannotAccessEachOther) {
+  const struct alone {
+    alone() { cpu_device::set_peer_group(1); }
+    ~alone() { cpu_device::set_peer_group(0); }
+  } each_device;
+  const words keys = random_keys(10'000, 4);
+  for (const auto& [version, name] : kSteps) {
+    const auto done = work_of([&, version = version] { return sorts(version, 4, keys); });
+    EXPECT_TRUE(as_required(done, {.kernels = 8, .devices = 4, .library = true}))
+        << name << ", without peer access";
+    expect_exchange_between_devices(done, name, keys, 4);
+  }
+}
+
+#endif
 
 REQUIRED_WORK(FewKeysAndKeysInOrderAreSortedOnTheDevicesAsWell) {
   words up(700);
@@ -164,6 +192,14 @@ REQUIRED_WORK(FewKeysAndKeysInOrderAreSortedOnTheDevicesAsWell) {
                                      .fetched = 2 * bytes_of(keys),
                                      .library = true}))
           << name << ": " << keys.size() << " keys, the first one " << keys.front();
+      // All keys may be samples here. A part that the host sorts is copied once more.
+      constexpr std::size_t kSplittersAndCuts = 288;
+      EXPECT_LE(done.bytes_copied(cudaMemcpyDeviceToHost),
+                2 * bytes_of(keys) + keys.size() * sizeof(splitter) + kSplittersAndCuts)
+          << name << ": more than samples, cuts and the result is copied to the host, of "
+          << keys.size() << " keys";
+      EXPECT_LE(done.bytes_copied(cudaMemcpyHostToDevice), bytes_of(keys) + kSplittersAndCuts)
+          << name << ": more than the unsorted keys is copied to the devices, of " << keys.size();
     }
 }
 
