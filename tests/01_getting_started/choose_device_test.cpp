@@ -20,6 +20,7 @@
 #include "lab/errors.hpp"
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
+#include "pretended_devices.hpp"
 #include "reference.hpp"
 #include "required_work.hpp"
 
@@ -149,6 +150,14 @@ TEST(Best, IsFoundWhereTheProductNeedsMoreThan32Bits) {
   EXPECT_EQ(best(std::span(list).first(2), {}), 1);
 }
 
+TEST(Best, IsFoundWhereTheProductNeedsMoreDigitsThanADoubleHas) {
+  std::vector<candidate> list = {usual(0), usual(1)};
+  list[0].multiprocessors = list[0].clock_khz = 94'906'266;              // its square is above 2^53
+  list[1].multiprocessors = 94'906'267, list[1].clock_khz = 94'906'265;  // 1 less than the square
+  list[1].global_bytes = 9 * kGiB;                                       // were it a tie …
+  EXPECT_EQ(best(list, {}), 0);
+}
+
 TEST(Best, CanDoWithoutAClock) {
   std::vector<candidate> list = {usual(0), usual(1)};
   list[0].multiprocessors = 200;
@@ -226,6 +235,28 @@ TEST(Candidates, HaveTheRuntimesOwnAnswers) {
     EXPECT_EQ(one.global_bytes, properties.totalGlobalMem);
   }
 }
+
+#ifdef __CPU_DEVICE__
+TEST(Candidates, HaveAnswersOfTheirOwn) {  // which the devices of the CPU device do not have
+  const int last = count_devices() - 1;
+  if (last == 0) GTEST_SKIP() << "there is one device";
+  const candidate before = list_candidates().front();
+  const lab::testing::pretended_devices other(
+      [](cudaDeviceProp& p) {
+        ++p.major;
+        ++p.minor;
+        ++p.multiProcessorCount;
+        p.totalGlobalMem += kGiB;
+      },
+      last);
+  const auto list = list_candidates();
+  EXPECT_EQ(list.front(), before);
+  EXPECT_EQ(list.back().compute_major, before.compute_major + 1);
+  EXPECT_EQ(list.back().compute_minor, before.compute_minor + 1);
+  EXPECT_EQ(list.back().multiprocessors, before.multiprocessors + 1);
+  EXPECT_EQ(list.back().global_bytes, before.global_bytes + kGiB);
+}
+#endif
 
 TEST(Candidates, CanBeChosenFrom) {
   const auto list = list_candidates();
