@@ -130,9 +130,16 @@ std::string complaint_of_kernels(const work& done, const required& what) {
         return "one thread of each block did the work of " + k.name + ": " +
                std::to_string(k.busiest_of_blocks) + " of " + std::to_string(k.plain) +
                " loads and stores in global memory";
+    for (const work::kernel& k : own)
+      if (what.share != 0 && static_cast<double>(k.busiest) * static_cast<double>(k.threads) >
+                                 what.share * static_cast<double>(k.accesses))
+        return "one thread has far more than its share: it made " + std::to_string(k.busiest) +
+               " of " + std::to_string(k.accesses) + " accesses to global memory, in which " +
+               number_of(k.threads, "thread") + " took part";
     const std::uint64_t threads = most([&](const auto& k) {
       constexpr std::uint64_t kOthers = 31;  // in a warp
-      const std::uint64_t warps = what.textures ? std::min(k.threads, k.warp_functions) : 0;
+      const bool by_warp = what.textures || what.registers;
+      const std::uint64_t warps = by_warp ? std::min(k.threads, k.warp_functions) : 0;
       return std::min(k.all_threads(), k.threads + kOthers * warps);
     });
     if (threads < what.threads)

@@ -83,11 +83,15 @@ struct required {
   // Watched:
   std::size_t reads = 0;  ///< bytes of global memory that kernels read; a texture is none
   std::size_t writes = 0;
-  std::size_t reads_at_most = 0;        ///< 0: as many as it takes
+  std::size_t reads_at_most = 0;  ///< 0: as many as it takes
+  double share = 0;  ///< a thread makes at most so many times the accesses to global memory of an
+                     ///< average thread that has any work; 0: as many as it likes
   std::size_t bytes_a_load = 0;         ///< some load of global memory has so many: a float4 has 16
   std::size_t bytes_a_shared_load = 0;  ///< likewise of shared memory
-  bool textures = false;  ///< are read. Fetches are not reported: a thread that accesses memory
-                          ///< counts for its whole warp if the lanes share something
+  bool textures = false;   ///< are read. Fetches are not reported: a thread that accesses memory
+                           ///< counts for its whole warp if the lanes share something
+  bool registers = false;  ///< the lanes of a warp may share what they have in registers only; then
+                           ///< a thread that accesses memory counts for its whole warp, too
   bool shared_memory = false;
   std::uint64_t exchanges = 0;  ///< reads of shared memory where another thread has written
   std::uint64_t reads_while_loading = 0;  ///< of shared memory, of a thread that has loaded what it
