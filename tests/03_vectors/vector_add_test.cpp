@@ -31,6 +31,7 @@ using lab::testing::at_other_sizes;
 using lab::testing::expect_at_full_size;
 using lab::testing::expect_failures_reported;
 using lab::testing::is_time_of;
+using lab::testing::kManyBlocks;
 using lab::testing::matches;
 using lab::testing::timed;
 using lab::testing::work_of;
@@ -87,8 +88,9 @@ REQUIRED_WORK(TheGridThatEachStepIsNamedFor) {
                                   .writes = bytes,
                                   .sectors = 1.1};
   };
-  const lab::testing::work single = done_by(step::one_thread_per_block, 1000);
-  EXPECT_TRUE(as_required(single, asks_for(1000, 1000, 1000))) << "one_thread_per_block";
+  const lab::testing::work single = done_by(step::one_thread_per_block, kManyBlocks);
+  EXPECT_TRUE(as_required(single, asks_for(kManyBlocks, kManyBlocks, kManyBlocks)))
+      << "one_thread_per_block";
   const lab::testing::work one = done_by(step::one_block, 1000);
   EXPECT_TRUE(as_required(one, asks_for(1, 1000, 1000))) << "one_block";
   EXPECT_TRUE(as_required(done_by(step::ceil_division, 1000), asks_for(4, 1000, 1000)))
@@ -96,19 +98,21 @@ REQUIRED_WORK(TheGridThatEachStepIsNamedFor) {
   const auto expect_grid = [](const lab::testing::work& done, std::uint64_t blocks,
                               std::uint64_t threads, const char* name) {
     for (const auto& k : done.kernels) {
-      EXPECT_EQ(k.blocks, blocks) << name << ": the blocks, for 1000 or 1024 elements";
+      EXPECT_EQ(k.blocks, blocks) << name << ": the blocks, for 65537, 1000 or 1024 elements";
       EXPECT_EQ(k.threads_per_block, threads) << name << ": the threads of a block";
     }
   };
-  expect_grid(single, 1000, 1, "one_thread_per_block");
+  expect_grid(single, kManyBlocks, 1, "one_thread_per_block");
   expect_grid(one, 1, 1000, "one_block");
   expect_grid(done_by(step::ceil_division, 1024), 4, 256, "ceil_division");
   // A grid that is smaller than the device leaves multiprocessors idle, unless the work is too
   // little for a large device.
   const std::size_t processors = device_limit(cudaDevAttrMultiProcessorCount);
   const std::size_t half = processors * device_limit(cudaDevAttrMaxThreadsPerMultiProcessor) / 2;
-  EXPECT_TRUE(as_required(done_by(step::grid_stride, a.size()),
-                          asks_for(processors, std::min(half, a.size()), a.size())))
+  lab::testing::required shared = asks_for(processors, std::min(half, a.size()), a.size());
+  shared.share = 4;  // even of those that are left after the last whole round of the grid
+  EXPECT_TRUE(as_required(done_by(step::grid_stride, a.size()), shared)) << "grid_stride";
+  EXPECT_TRUE(as_required(done_by(step::grid_stride, 1000), asks_for(1, 250, 1000)))
       << "grid_stride";
   lab::testing::required quads = asks_for(processors, std::min(half, a.size() / 4), a.size());
   quads.bytes_a_load = 16;
@@ -183,7 +187,7 @@ TEST_P(EachStep, KeepsInfinitiesAndSignsOfZeroAndRoundsOnce) {
                             {1.0F, 0x1p-24F},  {-0.0F, -0.0F},       {1e-45F, 1e-45F},
                             {1.0F, -kInfinity}};
   std::vector<float> a, b;
-  for (int i = 0; i < 4 * 7; ++i) {  // each of the seven at every place of a quad
+  for (int i = 0; i < 5 * 7; ++i) {  // each of the seven at every place of a quad, -0 also after it
     a.push_back(pairs[i % 7][0]);
     b.push_back(pairs[i % 7][1]);
   }
