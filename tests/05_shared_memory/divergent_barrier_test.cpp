@@ -61,13 +61,26 @@ REQUIRED_WORK(BlocksThatWorkInSharedMemory) {
     return matches(lab::compare(minus_column_means(table).values, reference_means(table), {}));
   };
   const vector values = whole_numbers(10 * kBlock + 1, 1, -9, 14);
+  // Within a warp, shuffles are as good; the sums of the warps meet in shared memory.
+  constexpr std::uint64_t kOtherWarps = kBlock / 32 - 1;
   EXPECT_TRUE(as_required(work_of([&] { return are_sums(values); }), {.threads = 10 * kBlock,
                                                                       .blocks = 11,
                                                                       .sent = bytes_of(values),
                                                                       .fetched = 11 * sizeof(float),
                                                                       .reads = bytes_of(values),
-                                                                      .shared_memory = true,
+                                                                      .exchanges = 11 * kOtherWarps,
                                                                       .sectors = 1.1}));
+  // A block that is not full is no reason to leave its work to one thread.
+  const vector fewer = whole_numbers(kBlock - 1, 3, -9, 14);
+  const lab::testing::work not_full = work_of([&] { return are_sums(fewer); });
+  EXPECT_TRUE(as_required(not_full, {.threads = kBlock - 1,
+                                     .sent = bytes_of(fewer),
+                                     .fetched = sizeof(float),
+                                     .reads = bytes_of(fewer),
+                                     .exchanges = kOtherWarps}));
+  for (const auto& k : not_full.kernels)
+    EXPECT_LT(k.shared_of_busiest, kBlock / 2)
+        << "one thread of a block adds up what all of them should";
   const vector table = whole_numbers(kRows * 320, 2, -9, 14);
   EXPECT_TRUE(
       as_required(work_of([&] { return is_without_means(table); }), {.threads = 320,
@@ -99,6 +112,14 @@ TEST_P(Sums, AreExactForWholeNumbers) {
 
 TEST_P(Sums, AreWithinTheBoundForRandomNumbers) {
   const vector values = lab::random_floats(GetParam(), GetParam() + 2, -100, 300);
+  EXPECT_TRUE(matches(lab::compare(sums_of_blocks(values).values, reference_sums(values),
+                                   {.absolute = sum_bound(values)})));
+}
+
+TEST(SumsOfBlocks, AreWithinTheBoundWhereAllRoundingsGoOneWay) {
+  // From 128 on, a sum of whole numbers of these is rounded down with each one that is added, by
+  // nearly 2^-17: in 128 additions one after the other that is more than in the levels of a tree.
+  const vector values(2 * kBlock, 1 + 63 * 0x1p-23F);
   EXPECT_TRUE(matches(lab::compare(sums_of_blocks(values).values, reference_sums(values),
                                    {.absolute = sum_bound(values)})));
 }
@@ -187,6 +208,15 @@ TEST(MinusColumnMeans, TakesEachRowIntoAccount) {
     EXPECT_TRUE(matches(lab::compare(minus_column_means(table).values, reference_means(table), {})))
         << "all rows are 0 but row " << row << kTooEarly;
   }
+}
+
+TEST(MinusColumnMeans, TakesNumbersOfWhichEightAreTooLarge) {
+  // The mean is 2^124, and nothing is rounded; but 8 * 2^127 is infinite.
+  constexpr std::size_t kColumns = 33;
+  vector table(kRows * kColumns);
+  table[3 * kColumns + 5] = 0x1p127F;
+  table[6 * kColumns + 32] = -0x1p127F;
+  EXPECT_TRUE(matches(lab::compare(minus_column_means(table).values, reference_means(table), {})));
 }
 
 TEST(MinusColumnMeans, ForgetsThePreviousCall) {
