@@ -3,8 +3,10 @@
 
 #include "integrals.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <numbers>
 #include <string>
@@ -68,14 +70,17 @@ double error_of(rule quadrature, integrand f, double a, double b, std::size_t n)
 
 REQUIRED_WORK(AKernelWhoseThreadsSharePanels) {
   for (const auto& [quadrature, name] : kRules) {
-    EXPECT_TRUE(as_required(work_of([&, quadrature = quadrature] {
-                              return is_the_rule(quadrature, integrand::sine, -0.7, 2.9, 10'241);
-                            }),
-                            {.threads = 1024,
-                             .blocks = 4,
-                             .fetched = sizeof(double),
-                             .writes = sizeof(double),
-                             .shared_memory = true}))
+    const lab::testing::work done = work_of([&, quadrature = quadrature] {
+      return is_the_rule(quadrature, integrand::sine, -0.7, 2.9, 10'241);
+    });
+    std::uint64_t blocks = 4;
+    for (const auto& k : done.kernels) blocks = std::max(blocks, k.blocks);
+    EXPECT_TRUE(as_required(done, {.threads = 1024,
+                                   .blocks = 4,
+                                   .fetched = blocks * sizeof(double),  // the host adds them
+                                   .writes = blocks * sizeof(double),
+                                   .registers = true,
+                                   .exchanges = blocks}))  // of warps' sums, at least
         << name;
     EXPECT_TRUE(at_other_sizes([quadrature = quadrature](std::size_t n) {
       return is_the_rule(quadrature, integrand::sine, -0.7, 2.9, n);
@@ -122,6 +127,13 @@ TEST_P(EachRule, HasMorePanelsThanThreads) {
 TEST_P(EachRule, HasTheProgramsPanels) {
   expect_at_full_size(
       [&] { return is_the_rule(quadrature(), integrand::bell, 0, 1, kDefaultPanels); });
+}
+
+TEST_P(EachRule, StaysWithinTheBoundWhereAllRoundingsGoOneWay) {
+  // From 512 on, a sum of these values is rounded down with each one that is added, by nearly half
+  // its last digit. A thread that adds all 1000 loses 244 * 2^-53 of the sum; the bound is 35.
+  constexpr double kFrom = 63 * 0x1p-50, kTo = kFrom * (1 + 0x1p-20);  // e^x is 1 + x
+  EXPECT_TRUE(is_the_rule(quadrature(), integrand::exponential, kFrom, kTo, 1000));
 }
 
 TEST_P(EachRule, IsZeroWhereNothingIsBetweenTheLimits) {
@@ -252,6 +264,14 @@ TEST(Simpson, IsOfOrderSixForPi) {
     EXPECT_NEAR(error / (-5.0 / 8064 * std::pow(h, 6)), 1, 0.01 + 1e-15 / std::fabs(error))
         << "n = " << n;
   }
+}
+
+TEST(Midpoint, FindsEveryPanelFarFromZero) {
+  // Here doubles are 2^-32 apart. Of the width, 2^-15 / 3, no multiple by a power of 2 is one of
+  // them: each time that a thread adds one to the place of a panel to find its next panel, the
+  // error grows by a third of 2^-32, and 1024 threads have 96 panels each.
+  constexpr double kFrom = 0x1p20 + 2.5;
+  EXPECT_TRUE(is_the_rule(rule::midpoint, integrand::sine, kFrom, kFrom + 1, 3 << 15));
 }
 
 FAULT_TEST_P(EachRule, ReportsEveryCallThatFails) {
