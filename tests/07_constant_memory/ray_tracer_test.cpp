@@ -7,14 +7,19 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <span>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
+#include "current_device.hpp"
 #include "fault_tests.hpp"
+#include "fenced_copy.hpp"
 #include "full_size.hpp"
 #include "lab/bitmap.hpp"
 #include "lab/closeness.hpp"
+#include "lab/device_limits.hpp"
 #include "lab/errors.hpp"
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
@@ -37,10 +42,16 @@ using lab::testing::at_other_sizes;
 using lab::testing::bytes_of;
 using lab::testing::expect_at_full_size;
 using lab::testing::expect_failures_reported;
+using lab::testing::fenced_copy;
 using lab::testing::is_time_of;
 using lab::testing::matches;
+using lab::testing::on_device;
 using lab::testing::timed;
 using lab::testing::work_of;
+
+// A __constant__ variable is one on each device.
+const lab::testing::setting kTwoDevices("CPU_DEVICE_COUNT", "2",
+                                        lab::testing::setting::when::unless_given);
 
 using scene_of_spheres = std::vector<sphere>;
 
@@ -198,6 +209,31 @@ TEST_P(EachStep, ShowsTheFirstOfEquallyNearOnes) {
   EXPECT_EQ(render(version(), scene, 8, 8).picture.at(4, 4), (rgba{0, 255, 0, 255}));
 }
 
+TEST_P(EachStep, ShowsTheFirstOfEquallyNearHitsOnDifferentSpheres) {
+  // The ray hits `low` at its top, at depth 5. It hits `high` beside its top: that is at depth 6,
+  // but three pixels away, where 3 * 3 + 4 * 4 = 5 * 5, the surface is at depth 5, too.
+  const sphere low{0, 0, 0, 5, 0, 1, 0}, high{3, 0, 1, 5, 1, 0, 0};
+  const auto in_the_middle = [&](const scene_of_spheres& scene) {
+    return render(version(), scene, 8, 8).picture.at(4, 4);
+  };
+  EXPECT_EQ(in_the_middle({low, high}), (rgba{0, 255, 0, 255}));
+  EXPECT_EQ(in_the_middle({high, low}), (rgba{204, 0, 0, 255}));
+}
+
+TEST_P(EachStep, ComparesTheSquaresOfDistanceAndRadius) {
+  // The squared distance is a whole number, and its root in float is the radius. But the square of
+  // this radius is rounded up: the ray hits the rim, which is black, and sees nothing behind it.
+  constexpr std::pair<float, float> kRims[] = {{6, 1}, {6, 5}, {9, 5}};
+  for (const auto& [dx, dy] : kRims) {
+    const float squared = dx * dx + dy * dy, radius = std::sqrt(squared);
+    ASSERT_GT(radius * radius, squared);
+    const scene_of_spheres scene{{dx, dy, 10, radius, 1, 1, 1}, {0, 0, 0, 5, 1, 0, 0}};
+    EXPECT_EQ(render(version(), scene, 8, 8).picture.at(4, 4), (rgba{0, 0, 0, 255}))
+        << dx << ", " << dy;
+    EXPECT_TRUE(is_exact(version(), scene, 8, 8));
+  }
+}
+
 TEST_P(EachStep, SeesSpheresHoweverFarAway) {
   const scene_of_spheres scene{{0, 0, -1e9F, 5, 1, 1, 1}};
   EXPECT_EQ(render(version(), scene, 8, 8).picture.at(4, 4), (rgba{255, 255, 255, 255}));
@@ -222,6 +258,24 @@ TEST_P(EachStep, ForgetsTheSceneBefore) {
   for (const std::size_t count : {9, 3, 1, 4}) {
     const auto scene = scene_for(40, 30, count, 100 + count);
     EXPECT_TRUE(is_exact(version(), scene, 40, 30)) << count << " spheres";
+  }
+}
+
+TEST_P(EachStep, DrawsTheSameSceneOnEachDevice) {
+  const auto scene = scene_for(40, 30, 5, 2);
+  for (int device = 0; device < lab::device_count(); ++device) {
+    const on_device here(device);
+    EXPECT_TRUE(is_exact(version(), scene, 40, 30)) << "device " << device;
+  }
+}
+
+TEST_P(EachStep, ReadsNothingBeyondTheEndOfTheScene) {
+  for (const std::size_t count : {1, 20}) {
+    const auto scene = scene_for(9, 7, count, 3);
+    const fenced_copy<sphere> fenced(scene);
+    EXPECT_TRUE(matches(
+        lab::compare_exact(render(version(), fenced.span(), 9, 7).picture, reference(scene, 9, 7))))
+        << count << " spheres";
   }
 }
 
