@@ -59,6 +59,7 @@ REQUIRED_WORK(KernelsThatReadTexturesOnly) {
                            .sent = bytes_of(texels) + bytes_of(indices),
                            .fetched = bytes_of(indices),
                            .calls = {"cudaCreateTextureObject"},
+                           .not_called = {"cudaMallocArray|cudaMalloc3DArray"},
                            .reads = bytes_of(indices),
                            .writes = bytes_of(indices),
                            .reads_at_most = bytes_of(indices) * 3 / 2}));
@@ -115,7 +116,10 @@ REQUIRED_WORK(NoHostThatReadsShortArrays) {
             return matches(
                 compare_samples(all, sampling, asked, sample(all, sampling, asked).values));
           },
-          {.threads = 1, .fetched = 1, .calls = {"cudaCreateTextureObject"}, .writes = 1}))
+          {.threads = 1,
+           .fetched = 1,
+           .calls = {"cudaCreateTextureObject", "cudaMallocArray|cudaMalloc3DArray"},
+           .writes = 1}))
           << name << ", " << texels << " texels";
 }
 
@@ -126,9 +130,12 @@ REQUIRED_WORK(NoHostThatFetchesFromShortOrLongArrays) {
     return matches(lab::compare_exact(fetch(all, indices).values, reference_fetch(all, indices)));
   };
   for (const std::size_t texels : {1, 2, 200'003})
-    EXPECT_TRUE(at_other_sizes(
-        [&](std::size_t n) { return is_fetched(texels, n); },
-        {.threads = 1, .fetched = 1, .calls = {"cudaCreateTextureObject"}, .writes = 1}))
+    EXPECT_TRUE(at_other_sizes([&](std::size_t n) { return is_fetched(texels, n); },
+                               {.threads = 1,
+                                .fetched = 1,
+                                .calls = {"cudaCreateTextureObject"},
+                                .not_called = {"cudaMallocArray|cudaMalloc3DArray"},
+                                .writes = 1}))
         << texels << " texels";
   expect_at_full_size([&] {
     return as_required(work_of([&] { return is_fetched(100, 100'003); }),
