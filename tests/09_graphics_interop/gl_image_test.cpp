@@ -6,12 +6,16 @@
 #include <cuda_runtime.h>
 
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <tuple>
+#include <vector>
 
 #include "fault_tests.hpp"
+#include "lab/cuda_check.hpp"
 #include "lab/errors.hpp"
 #include "lab/opengl.hpp"
 #include "lab/random.hpp"
@@ -59,8 +63,29 @@ REQUIRED_WORK(AKernelThatDrawsIntoTheBufferOfOpenGl) {
              .writes = 150 * 47 * sizeof(rgba)}));
   EXPECT_LT(done.bytes_copied(cudaMemcpyDeviceToHost), 150 * 47 * sizeof(rgba))
       << "the pixels were copied to the host";
+  EXPECT_LT(done.bytes_copied(cudaMemcpyDeviceToDevice), 150 * 47 * sizeof(rgba))
+      << "the pixels were copied to OpenGL's buffer: the kernel must draw there";
   EXPECT_TRUE(at_other_sizes([](int n) { return is_right(n, n + 1); },
                              {.threads = 1, .writes = sizeof(rgba)}));
+}
+
+REQUIRED_WORK(AClockThatDoesNotRunWhileTheBufferIsMapped) {
+  // From the event before the launch to the one after it, the buffer does not change hands.
+  const lab::testing::work done = work_of([] { return is_right(30, 20); });
+  std::string seen;  // e: an event; k: a kernel; m: the buffer is mapped or unmapped
+  for (const std::string& call : done.sequence)
+    seen += call == "cudaEventRecord"              ? "e"
+            : call == "cudaLaunchKernel"           ? "k"
+            : call == "cudaGraphicsMapResources"   ? "m"
+            : call == "cudaGraphicsUnmapResources" ? "m"
+                                                   : "";
+  const std::size_t first = seen.find('k'), last = seen.rfind('k');
+  ASSERT_NE(first, seen.npos) << "no kernel was launched";
+  const std::size_t start = seen.rfind('e', first), stop = seen.find('e', last);
+  if (start == seen.npos || stop == seen.npos) return;  // by the host's clock
+  const std::string timed_calls = seen.substr(start, stop - start);
+  EXPECT_EQ(timed_calls.find('m'), timed_calls.npos)
+      << "mapping or unmapping (m) is timed, too, between the events (e) around the kernel (k)";
 }
 
 class Pixels : public ::testing::TestWithParam<size> {};
@@ -135,6 +160,50 @@ TEST(GlImage, LeavesNoBufferAndNothingBound) {
   glGetIntegerv(GL_PIXEL_UNPACK_BUFFER_BINDING, &bound);
   EXPECT_EQ(bound, 0);
   EXPECT_EQ(glGetError(), GLenum{GL_NO_ERROR});
+}
+
+TEST(GlImage, LeavesOpenGlAsItWas) {
+  const auto state = [] {
+    std::map<std::string, std::vector<GLfloat>> all;
+    const auto get = [&](const char* name, GLenum number, std::size_t values) {
+      all[name].resize(values);
+      glGetFloatv(number, all[name].data());
+    };
+    get("GL_ZOOM_X", GL_ZOOM_X, 1);
+    get("GL_ZOOM_Y", GL_ZOOM_Y, 1);
+    get("GL_CURRENT_RASTER_POSITION", GL_CURRENT_RASTER_POSITION, 4);
+    get("GL_UNPACK_ALIGNMENT", GL_UNPACK_ALIGNMENT, 1);
+    get("GL_UNPACK_ROW_LENGTH", GL_UNPACK_ROW_LENGTH, 1);
+    get("GL_UNPACK_SKIP_ROWS", GL_UNPACK_SKIP_ROWS, 1);
+    get("GL_UNPACK_SKIP_PIXELS", GL_UNPACK_SKIP_PIXELS, 1);
+    get("GL_PIXEL_PACK_BUFFER_BINDING", GL_PIXEL_PACK_BUFFER_BINDING, 1);
+    get("GL_ARRAY_BUFFER_BINDING", GL_ARRAY_BUFFER_BINDING, 1);
+    get("GL_TEXTURE_BINDING_2D", GL_TEXTURE_BINDING_2D, 1);
+    get("GL_TEXTURE_2D", GL_TEXTURE_2D, 1);
+    get("GL_FRAMEBUFFER_BINDING", GL_FRAMEBUFFER_BINDING, 1);
+    get("GL_VIEWPORT", GL_VIEWPORT, 4);
+    get("GL_COLOR_WRITEMASK", GL_COLOR_WRITEMASK, 4);
+    return all;
+  };
+  glPixelZoom(1, 1);  // as at the beginning of a context, whatever a call before this one has left
+  glWindowPos2i(0, 0);
+  glPixelStorei(GL_UNPACK_ALIGNMENT, 4);
+  const auto before = state();
+  EXPECT_TRUE(is_right(18, 13));
+  for (const auto& [name, values] : state()) EXPECT_EQ(values, before.at(name)) << name;
+}
+
+FAULT_TEST(GlImage, DoesNotDrawABufferThatIsNotUnmapped) {
+  // OpenGL's drawing waits for the kernel only if the unmap succeeds.
+  ASSERT_TRUE(is_right(8, 8));
+  if (!lab::testing::detail::has_the_device())
+    GTEST_SKIP() << "which calls fail cannot be chosen across processes";
+  const lab::testing::detail::next_call_fails fault("cudaGraphicsUnmapResources",
+                                                    cudaErrorOperatingSystem);
+  ::testing::internal::CaptureStderr();  // a destructor may print the same error
+  EXPECT_THROW(draw(8, 8), lab::cuda_error);
+  (void)::testing::internal::GetCapturedStderr();
+  EXPECT_TRUE(fault.has_failed());
 }
 
 TEST(GlImage, UnmapsAndUnregistersOnce) {
