@@ -5,6 +5,7 @@
 
 #include <cuda_runtime.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <numeric>
@@ -18,6 +19,7 @@
 #include "lab/errors.hpp"
 #include "lab/launch_limits.hpp"
 #include "lab_testing.hpp"
+#include "pretended_devices.hpp"
 #include "reference.hpp"
 #include "required_work.hpp"
 #include "steps.hpp"
@@ -95,6 +97,22 @@ REQUIRED_WORK(CountersOfTheKindThatEachStepIsNamedFor) {
   }
 }
 
+REQUIRED_WORK(BlocksOfTheSizeThatWasAskedFor) {
+  const auto bytes = make_bytes(data::random, 20'011, 3);
+  for (const auto& [version, name] : kSteps) {
+    if (version == step::cpu) continue;
+    for (const unsigned threads : {1U, 33U, 100U, 257U}) {
+      const auto done = work_of([&, version = version] {
+        return matches(check(count(version, bytes, threads).count, bytes));
+      });
+      EXPECT_TRUE(as_required(done, {.threads = threads})) << name;
+      EXPECT_TRUE(std::ranges::any_of(
+          done.kernels, [&](const auto& k) { return k.threads_per_block == threads; }))
+          << name << ": no block has " << threads << " threads, as the caller asked";
+    }
+  }
+}
+
 // --- every step, every size ----------------------------------------------------------------------
 
 class Histogram : public ::testing::TestWithParam<std::tuple<named_step, named_data, std::size_t>> {
@@ -126,6 +144,16 @@ INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps), lab::test
 TEST(SharedAtomics, CountMoreEqualBytesInABlockThanSixteenBits) {
   const std::size_t blocks = 2 * std::size_t{device_limit(cudaDevAttrMultiProcessorCount)};
   expect_right_counts(step::shared_atomics, make_bytes(data::constant, blocks * 65'600, 1));
+}
+
+TEST(LaneCopies, CountMoreEqualBytesInALaneThanSixteenBits) {
+  // In a block of one thread, one lane counts them all. No more blocks than these run at once.
+#ifdef __CPU_DEVICE__
+  const lab::testing::pretended_devices small([](cudaDeviceProp& p) { p.multiProcessorCount = 1; });
+#endif
+  const std::size_t blocks = std::size_t{device_limit(cudaDevAttrMultiProcessorCount)} *
+                             device_limit(cudaDevAttrMaxBlocksPerMultiprocessor);
+  expect_right_counts(step::lane_copies, make_bytes(data::constant, blocks * 65'600, 1), 1);
 }
 
 TEST_P(EachStep, CountsNothingWithoutBytes) {
