@@ -4,6 +4,9 @@
 #include "two_streams.hpp"
 
 #include <cuda_runtime.h>
+#ifdef __CPU_DEVICE__
+#include <cpu_device.h>
+#endif
 
 #include <algorithm>
 #include <cstddef>
@@ -86,6 +89,39 @@ REQUIRED_WORK(StreamsThatTakeTurns) {
                       512);
     })) << name;
   }
+}
+
+REQUIRED_WORK(CopiesInTheOrderThatEachStepIsNamedFor) {
+#ifdef __CPU_DEVICE__
+  // A copy is done, and recorded, when it is queued.
+  cpu_device::set_stream_policy(cpu_device::stream_policy::eager);
+#endif
+  const vector a = lab::random_ints(1024, 1, -9, 900), b = lab::random_ints(1024, 2, -9, 900);
+  for (const auto& [version, name] : kSteps) {
+    const lab::testing::work done =
+        work_of([&, version = version] { return is_right(version, a, b, 256); });
+    EXPECT_TRUE(as_required(done, {.threads = 256 / 4})) << name;
+    std::string seen;  // A: a copy in the stream that has the first one; B: in another stream
+    for (const auto& copy : done.copies)
+      seen += copy.stream == done.copies.front().stream ? 'A' : 'B';
+    EXPECT_EQ(seen, version == step::one_stream    ? "AAAAAAAAAAAA"
+                    : version == step::depth_first ? "AAABBBAAABBB"
+                                                   : "ABABABABABAB")
+        << name << ": whose turn it is to copy";
+  }
+}
+
+REQUIRED_WORK(TwoStreamsForFewChunks) {
+  for (const auto& [version, name] : kSteps)
+    for (const std::size_t chunks : {2, 3}) {
+      if (version == step::one_stream) continue;
+      const std::size_t n = chunks * 256 - 5;
+      const vector a = lab::random_ints(n, 1, 100, 900), b = lab::random_ints(n, 2, 100, 900);
+      EXPECT_TRUE(
+          as_required(work_of([&, version = version] { return is_right(version, a, b, 256); }),
+                      {.threads = 256 / 4, .kernels = chunks, .streams = 2}))
+          << name << ", " << chunks << " chunks";
+    }
 }
 
 REQUIRED_WORK(AClockThatRunsWhileBothStreamsWork) {
