@@ -116,6 +116,23 @@ REQUIRED_WORK(AKernelOnEveryDevice) {
   }
 }
 
+REQUIRED_WORK(NothingForDevicesWithoutElements) {
+  if (lab::device_count() < 2) GTEST_SKIP() << "this needs two devices, but there is only one";
+  const vector a = whole_numbers(1000, 1, -9, 14), b = whole_numbers(1000, 2, -4, 5);
+  // Memory, streams and events.
+  const auto made = [&](step version, const shares& speeds) {
+    unsigned count = 0;
+    const auto done = work_of([&] { return is_exact(version, a, b, speeds); });
+    EXPECT_TRUE(as_required(done, {}));
+    for (const auto& [name, calls] : done.calls)
+      if (name.find("Create") != name.npos || name.find("lloc") != name.npos) count += calls;
+    return count;
+  };
+  for (const auto& [version, name] : kSteps)
+    EXPECT_EQ(made(version, {1, 0}), made(version, {1}))
+        << name << ": allocations, streams and events, with and without a device that has no share";
+}
+
 // --- the cuts ------------------------------------------------------------------------------------
 
 class Split : public ::testing::TestWithParam<std::size_t> {};
@@ -149,6 +166,28 @@ TEST_P(Split, GivesEveryElementToOnePartInProportion) {
       }
     }
   }
+}
+
+TEST(SplitOfShares, IsExactWherePartsAreWholeNumbers) {
+  // In double, k * (1 / k) is less than 1 for these.
+  for (const int all : {49, 98, 103, 107})
+    for (int first = 1; first < all; ++first) {
+      const auto n = static_cast<std::size_t>(3 * all);
+      const std::vector<std::size_t> expected = {0, static_cast<std::size_t>(3 * first), n};
+      EXPECT_EQ(split(n, shares{static_cast<double>(first), static_cast<double>(all - first)}),
+                expected)
+          << first << " of " << all;
+      EXPECT_EQ(split(static_cast<std::size_t>(all),
+                      shares{static_cast<double>(first), static_cast<double>(all - first)})[1],
+                static_cast<std::size_t>(first))
+          << first << " of " << all;
+    }
+}
+
+TEST(SplitOfShares, TakesTheLargestAndTheSmallestShares) {
+  const std::vector<std::size_t> expected = {0, 25, 100};
+  EXPECT_EQ(split(100, shares{1e307, 3e307}), expected);
+  EXPECT_EQ(split(100, shares{1e-300, 3e-300}), expected);
 }
 
 TEST(SplitOfShares, RefusesWhatCannotBeShared) {

@@ -25,6 +25,7 @@ std::vector<std::size_t> split(std::size_t n, std::span<const double> shares) {
   // TODO(1): cut after the shares 0, 0 + 1, 0 + 1 + 2, …: at n times their sum / all, rounded
   //          down. Every element belongs to exactly one part: where one ends, the next one begins.
   //          Where the shares so far add up to all, the cut is exactly n, without rounding.
+  //          Multiply first, in long double: the quotient is rounded, the product may be large.
   throw not_written("split", 1);
 }
 

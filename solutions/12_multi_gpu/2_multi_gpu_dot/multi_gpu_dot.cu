@@ -25,13 +25,14 @@ std::vector<std::size_t> split(std::size_t n, std::span<const double> shares) {
   // TODO(1): cut after the shares 0, 0 + 1, 0 + 1 + 2, …: at n times their sum / all, rounded
   //          down. Every element belongs to exactly one part: where one ends, the next one begins.
   //          Where the shares so far add up to all, the cut is exactly n, without rounding.
+  //          Multiply first, in long double: the quotient is rounded, the product may be large.
   // BEGIN SOLUTION
   // STUB: throw not_written("split", 1);
   std::vector<std::size_t> cuts{0};
   double up_to_here = 0;
   for (const double share : shares) {
     up_to_here += share;
-    const double exact = static_cast<double>(n) * (up_to_here / all);
+    const long double exact = static_cast<long double>(n) * up_to_here / all;
     cuts.push_back(up_to_here == all ? n : std::min(n, static_cast<std::size_t>(exact)));
   }
   return cuts;
