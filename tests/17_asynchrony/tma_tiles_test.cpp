@@ -161,6 +161,9 @@ REQUIRED_WORK(AsManyBlocksAsTheDeviceRunsAtTheSameTimeUnlessANumberIsAskedFor) {
       EXPECT_EQ(kernel.blocks, std::min<std::size_t>(blocks, few.tiles()))
           << "two_stages: as many blocks as were requested (" << blocks
           << "), and none without a tile";
+      EXPECT_EQ(kernel.copying_blocks, kernel.blocks)
+          << "two_stages: " << kernel.blocks << " blocks share " << few.tiles()
+          << " tiles, and some block is without one";
     }
   }
 }
@@ -237,6 +240,13 @@ TEST_P(EachStep, ForgetsThePreviousCall) {
 TEST_P(EachStep, TakesALongRowAndALongColumn) {
   EXPECT_TRUE(is_right(version(), {10'001, 2}, 3, 7));
   EXPECT_TRUE(is_right(version(), {2, 10'001}, 3, 7));
+}
+
+TEST_P(EachStep, TakesSidesThatDoNotFitInto16Bits) {
+  expect_at_full_size([&] {
+    EXPECT_TRUE(is_right(version(), {70'001, 1}, 0, 14));
+    EXPECT_TRUE(is_right(version(), {1, 70'001}, 0, 15));
+  });
 }
 
 TEST_P(EachStep, SaysHowLongItTook) {

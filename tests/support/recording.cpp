@@ -443,7 +443,9 @@ struct recording::recorder final : cpu_device::observer {
     recorded_work::kernel& k = done.kernels.back();
     (e.dimensions != 0 ? k.tensor_bytes : k.bulk_bytes) += e.bytes;
     if (e.dimensions != 0) ++k.tensor_copies;
-    k.shared_meanwhile += overlaps[e.block].started(e.thread, e.shared, e.bytes);
+    const auto [copies, first] = overlaps.try_emplace(e.block);
+    if (first) ++k.copying_blocks;
+    k.shared_meanwhile += copies->second.started(e.thread, e.shared, e.bytes);
   }
   void block_ends(const cpu_device::block_event& e) override {
     const std::lock_guard lock(mutex);

@@ -40,6 +40,7 @@ struct recorded_work {
     std::uint64_t bulk_bytes = 0;     ///< of bulk copies to shared memory that have no tensor map
     std::uint64_t tensor_bytes = 0;   ///< of those with one, including what is outside of its array
     std::uint64_t tensor_copies = 0;  ///< how many those are
+    std::uint64_t copying_blocks = 0;  ///< that start bulk copies to shared memory, of any kind
     // Watched:
     std::uint64_t reads = 0, writes = 0;      ///< bytes of global memory
     std::uint64_t plain_writes = 0;           ///< of `writes`: by stores that are no atomics
