@@ -184,6 +184,36 @@ REQUIRED_WORK(BlocksThatShareALargeGrid) {
   });
 }
 
+REQUIRED_WORK(TheSameLaunchesWhereOneBlockIsEnough) {
+  // Such a block has nobody to wait for, but the step is still what it is.
+  for (const shape s : {shape{1, 1}, shape{5, 1}, shape{16, 16}}) {
+    const vector b = random_side(s, 5);
+    for (const auto& [version, name] : kSteps) {
+      const bool once = version == step::one_launch;
+      std::size_t iterations = 0;
+      const auto done = work_of([&, version = version] {
+        const result got = solve_it(version, b, s, 0.1);
+        iterations = std::max(iterations, got.iterations);
+        return is_solution(got, b, s, 0.1);
+      });
+      const std::string where = std::string(name) + ", " + std::to_string(s.cells()) + " cells";
+      EXPECT_TRUE(as_required(done, {.threads = 1,
+                                     .kernels = once ? 1 : 2 * iterations,
+                                     .sent = bytes_of(b),
+                                     .fetched = bytes_of(b)}))
+          << where;
+      EXPECT_EQ(done.calls.contains("cudaLaunchCooperativeKernel"), once)
+          << where << ": only one_launch is a cooperative launch";
+      if (once) {
+        EXPECT_EQ(done.kernels.size(), 1U) << where << ": this step needs a single launch";
+        EXPECT_GE(done.kernels.empty() ? 0 : done.kernels[0].grid_barriers, 2 * iterations)
+            << where << ": all threads wait at a barrier of the grid at least twice for each "
+            << "iteration";
+      }
+    }
+  }
+}
+
 REQUIRED_WORK(EventsAroundTheKernels) {
   constexpr shape kShape = {9, 7};
   const vector b = random_side(kShape, 3);
