@@ -515,6 +515,27 @@ TEST(Textures, OfMemoryThatTheKernelWritesAreReported) {
                       "texture of memory that changes"});
 }
 
+constexpr int kLdgLine = __LINE__ + 5;
+constexpr int kWrittenLine = kLdgLine - 2;
+__global__ void next_but_one(const int* in, int* out) {
+  out[threadIdx.x] = static_cast<int>(threadIdx.x);
+  __syncthreads();
+  const int next = __ldg(in + (threadIdx.x + 1) % 64);
+  __syncthreads();
+  out[threadIdx.x] = next + 1;
+}
+
+TEST(ReadOnlyLoads, OfMemoryThatTheKernelHasWrittenAreReported) {
+  const device_array<int> data(64, 1), other(64, 0);
+  for (int launch = 0; launch < 2; ++launch) {  // an earlier launch may write it
+    EXPECT_EQ(said_by([&] { next_but_one<<<1, 64>>>(data.data(), other.data()); }), "");
+    EXPECT_EQ(said_by([&] { next_but_one<<<1, 64>>>(other.data(), data.data()); }), "");
+  }
+  const std::string text = said_by([&] { next_but_one<<<1, 64>>>(data.data(), data.data()); });
+  expect_parts(text, {"__ldg() of memory that changes", "in kernel next_but_one",
+                      at("reads", kLdgLine), "by __ldg()", at("writes", kWrittenLine)});
+}
+
 __global__ void smooth_2d(cudaTextureObject_t in, cudaSurfaceObject_t out) {
   const float x = static_cast<float>(threadIdx.x);
   const float value = tex2D<float>(in, x + 1.0F, 0.5F);  // between two texels

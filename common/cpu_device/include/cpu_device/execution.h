@@ -73,8 +73,8 @@ CPU_DEVICE_BUILT_IN block_progress progress;
 #undef CPU_DEVICE_BUILT_IN
 
 /// The ways of an access: by the thread, through the texture cache, by the engine that makes bulk
-/// copies.
-constexpr int kOfThread = 0, kThroughTexture = 1, kOfCopyEngine = 2;
+/// copies, by __ldg(). The last one is looked at in addition to the thread's own load.
+constexpr int kOfThread = 0, kThroughTexture = 1, kOfCopyEngine = 2, kReadOnly = 3;
 
 struct launch_site {
   const char* kernel;

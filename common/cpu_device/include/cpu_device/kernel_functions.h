@@ -76,12 +76,21 @@ inline void* __cvta_global_to_generic(std::size_t address) {
   T NAME(const T* address) {  \
     return *address;          \
   }
-CPU_DEVICE_LOAD(__ldg)
 CPU_DEVICE_LOAD(__ldca)
 CPU_DEVICE_LOAD(__ldcg)
 CPU_DEVICE_LOAD(__ldcs)
 CPU_DEVICE_LOAD(__ldlu)
 #undef CPU_DEVICE_LOAD
+/// Reads through the cache for what nobody writes while the kernel runs: the check build reports a
+/// kernel that has.
+template <class T>
+T __ldg(const T* address, [[maybe_unused]] const char* file = __builtin_FILE(),
+        [[maybe_unused]] int line = __builtin_LINE()) {
+#ifdef CPU_DEVICE_CHECK
+  cpu_device_look_at_call(address, sizeof(T), 0, cpu_device::kReadOnly, file, line);
+#endif
+  return *address;
+}
 /// Reads memory anew at each call.
 template <class T>
 T __ldcv(const T* address) {

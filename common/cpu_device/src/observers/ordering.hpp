@@ -173,7 +173,8 @@ enum class excuse {
   block_scope_atomic,  // both are atomic; one has block scope
   volatile_update,     // both write, and volatile
   volatile_in_warp,    // lanes of one warp
-  stale_texture
+  stale_texture,
+  stale_load  // __ldg()
 };
 
 }  // namespace cpu_device::check

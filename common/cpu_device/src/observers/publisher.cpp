@@ -401,12 +401,14 @@ extern "C" void cpu_device_look_at_call(const void* address, std::size_t bytes, 
                                         const char* file, int line) {
   namespace check = cpu_device::check;
   if (!cpu_device::progress.watching) return;
-  check::look(address, bytes,
-              static_cast<std::uint8_t>((write != 0 ? check::kWrite : 0) |
-                                        (way == cpu_device::kThroughTexture ? check::kTexture
-                                         : way == cpu_device::kOfCopyEngine ? check::kBulk
-                                                                            : 0)),
-              check::instruction_at(check::place_of_call(file, line)));
+  check::look(
+      address, bytes,
+      static_cast<std::uint8_t>((write != 0 ? check::kWrite : 0) |
+                                (way == cpu_device::kThroughTexture ? check::kTexture
+                                 : way == cpu_device::kReadOnly     ? check::kTexture | check::kLdg
+                                 : way == cpu_device::kOfCopyEngine ? check::kBulk
+                                                                    : 0)),
+      check::instruction_at(check::place_of_call(file, line)));
 }
 
 // --- what the compiler calls --------------------------------------------------------------------

@@ -40,6 +40,10 @@ const char* advice(bool shared, bool same_block, bool same_line_writes, excuse w
       return "A texture may still give what the memory held before this launch, even to the "
              "thread that wrote. Try: fetch in a later kernel, or read the memory without the "
              "texture.";
+    case excuse::stale_load:
+      return "__ldg() reads through a cache for memory that nobody writes while the kernel runs: "
+             "it may still give what the memory held before, even to the thread that wrote, and "
+             "after any barrier. Try: an ordinary load.";
     case excuse::atomics_without_fences:
       return "Both used atomics in between, but an atomic function orders nothing around it: what "
              "was written before it may arrive after it. Try: __threadfence() before the atomic "
@@ -143,11 +147,12 @@ void note_race(worker& w, const access& now, const access& before, bool shared, 
   if (!speaks_first(which)) return;
   const running_launch& launch = *w.launch;
   const bool same_block = now.block == before.block;
-  const bool texture = why == excuse::stale_texture;
+  const bool texture = why == excuse::stale_texture, by_ldg = why == excuse::stale_load;
   const std::string here = place_text(now.place), there = place_text(before.place);
   const bool same_line_writes =
       now.writes() && before.writes() && here == there && !now.atomic() && !before.atomic();
-  const char* kind = texture ? "texture of memory that changes"
+  const char* kind = texture  ? "texture of memory that changes"
+                     : by_ldg ? "__ldg() of memory that changes"
                      : why == excuse::block_scope_fence || why == excuse::block_scope_atomic
                          ? (shared ? "scope too narrow: race on shared memory"
                                    : "scope too narrow: race on global memory")
@@ -157,9 +162,11 @@ void note_race(worker& w, const access& now, const access& before, bool shared, 
   reporter.note(which, here, there, same_line_writes,
                 std::string(kind) + " in " + describe_block(w) + ":\n  " +
                     access_text(now, launch, !same_block, here) +
-                    (texture ? " through a texture" : "") + "\n  " +
-                    access_text(before, launch, !same_block, there) + " (the same word)\n  " +
-                    advice(shared, same_block, same_line_writes, why));
+                    (texture  ? " through a texture"
+                     : by_ldg ? " by __ldg()"
+                              : "") +
+                    "\n  " + access_text(before, launch, !same_block, there) +
+                    " (the same word)\n  " + advice(shared, same_block, same_line_writes, why));
 }
 
 }  // namespace cpu_device::check

@@ -153,7 +153,7 @@ template <bool kShared>
     const running_launch& launch = *w.launch;
     if (before.block - launch.first_serial >= launch.block_count || before.block == 0) return false;
     if ((flags & kTexture) != 0 && before.writes() && (before.who & now.who & 0x3C00U) != 0) {
-      why = excuse::stale_texture;
+      why = (flags & kLdg) != 0 ? excuse::stale_load : excuse::stale_texture;
       return true;
     }
     if (before.block == now.block && before.epoch != now.epoch) return false;

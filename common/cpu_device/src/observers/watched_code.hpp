@@ -19,6 +19,7 @@ constexpr std::uint8_t kWrite = 1, kAtomic = 2, kTexture = 4;
 constexpr std::uint8_t kRange = 8;  // a structure, which a GPU accesses in parts
 constexpr std::uint8_t kVolatile = 16;
 constexpr std::uint8_t kBulk = 32;  // by the copy engine: no request of a warp
+constexpr std::uint8_t kLdg = 64;   // of kTexture: by __ldg(), whose load is looked at as well
 
 /// Where an instruction is: its distance from the program's begin. A call of a function
 /// that says itself what it accesses (textures, copies) has a place of its own kind.
