@@ -59,6 +59,9 @@ using lab::testing::work_of;
 const lab::testing::setting kTimeLimit("CPU_DEVICE_TIME_LIMIT", "10",
                                        lab::testing::setting::when::unless_given);
 // A device that is soon full, as in chapter 12, but with room for all tests on many processors.
+// More blocks than run at the same time, on any machine: none may wait for one that comes later.
+const lab::testing::setting kWorkers("CPU_DEVICE_WORKERS", "2",
+                                     lab::testing::setting::when::unless_given);
 const lab::testing::setting kRoom("CPU_DEVICE_MEMORY_MB", "256");
 #endif
 

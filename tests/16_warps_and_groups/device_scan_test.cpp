@@ -45,6 +45,9 @@ using vector = std::vector<std::uint32_t>;
 // A block that waits for one that cannot start waits forever. The CPU device ends it; its default
 // of 30 seconds would be a long time for a student to wait.
 const setting kTimeLimit("CPU_DEVICE_TIME_LIMIT", "10", setting::when::unless_given);
+// Blocks that run at the same time, on any machine: those that wait look again and again, and how
+// often is counted with their loads.
+const setting kWorkers("CPU_DEVICE_WORKERS", "2", setting::when::unless_given);
 
 using named_step = lab::testing::named<step>;
 constexpr named_step kSteps[] = {{step::three_launches, "three_launches"},

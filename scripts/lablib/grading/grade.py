@@ -347,6 +347,9 @@ def run(
             if not name.startswith(("GTEST_", "CPU_DEVICE_", "LAB_", "TESTBRIDGE_"))
         }
         environment["GLIBC_TUNABLES"] = "glibc.malloc.hugetlb=1"  # as in the worker (worker.cpp)
+        # As many blocks at a time on any machine: each needs memory for the stacks of its threads,
+        # and there are several submissions.
+        environment["CPU_DEVICE_WORKERS"] = "2"
         environment["LAB_GRADING_WORKER"] = file.name
         environment["LAB_GRADING_CALL_LIMIT"] = f"{limits.call:g}"
         return test_program.run(
