@@ -196,18 +196,18 @@ REQUIRED_WORK(TheSameLaunchesWhereOneBlockIsEnough) {
         iterations = std::max(iterations, got.iterations);
         return is_solution(got, b, s, 0.1);
       });
-      const std::string where = std::string(name) + ", " + std::to_string(s.cells()) + " cells";
+      const std::string label = std::string(name) + ", " + std::to_string(s.cells()) + " cells";
       EXPECT_TRUE(as_required(done, {.threads = 1,
                                      .kernels = once ? 1 : 2 * iterations,
                                      .sent = bytes_of(b),
                                      .fetched = bytes_of(b)}))
-          << where;
+          << label;
       EXPECT_EQ(done.calls.contains("cudaLaunchCooperativeKernel"), once)
-          << where << ": only one_launch is a cooperative launch";
+          << label << ": only one_launch is a cooperative launch";
       if (once) {
-        EXPECT_EQ(done.kernels.size(), 1U) << where << ": this step needs a single launch";
+        EXPECT_EQ(done.kernels.size(), 1U) << label << ": this step needs a single launch";
         EXPECT_GE(done.kernels.empty() ? 0 : done.kernels[0].grid_barriers, 2 * iterations)
-            << where << ": all threads wait at a barrier of the grid at least twice for each "
+            << label << ": all threads wait at a barrier of the grid at least twice for each "
             << "iteration";
       }
     }
