@@ -16,6 +16,7 @@
 #include "lab/random.hpp"
 #include "lab/time_kernel.hpp"
 #include "lab_testing.hpp"
+#include "library_calls.hpp"
 #include "matrix_tests.hpp"
 #include "reference.hpp"
 #include "required_work.hpp"
@@ -26,6 +27,7 @@ namespace {
 using lab::testing::at_other_sizes;
 using lab::testing::by_library;
 using lab::testing::bytes_of;
+using lab::testing::calculated;
 using lab::testing::expect_at_full_size;
 using lab::testing::work_of;
 using namespace lab::gemm;
@@ -85,16 +87,75 @@ REQUIRED_WORK(OneCallOfCublas) {
                                    .calls = {"cublasSgemm"},
                                    .library = true}))
         << name;
+    if (done.values && !*done.values) continue;  // that has been said
     EXPECT_TRUE(done.kernels.empty()) << name;
+    EXPECT_EQ(calculated(done), "1 cublasSgemm ") << name << ": one call, and no other";
     EXPECT_TRUE(at_other_sizes(is_right, by_library({"cublasSgemm"}), {1, 3, 41})) << name;
   }
 }
 
-// --- every step, at every shape ------------------------------------------------------------------
-
 struct shape {
   std::size_t m, n, k, pad_a, pad_b, pad_c;
 };
+
+/// A, B and C of one product for all steps: op(A), op(B) and C do not depend on the step, only what
+/// is stored does.
+struct operands {
+  operands(step version, shape s)
+      : a(stored(transposes_a(version), s.m, s.k, s.pad_a, 1)),
+        b(stored(transposes_b(version), s.k, s.n, s.pad_b, 2)),
+        c(whole_numbers(s.m, s.n, s.pad_c, 3, -9, 9)) {}
+
+  /// op(X), or what op makes it of.
+  static matrix stored(bool transposed, std::size_t rows, std::size_t cols, std::size_t padding,
+                       std::uint64_t seed) {
+    const vector tight = lab::testing::whole_numbers(rows * cols, seed, -2, 3);
+    if (!transposed) return {rows, cols, padding, tight};
+    vector turned(tight.size());
+    for (std::size_t i = 0; i < tight.size(); ++i) turned[i % cols * rows + i / cols] = tight[i];
+    return {cols, rows, padding, turned};
+  }
+
+  matrix a, b, c;
+};
+
+/// The work for a product that is right.
+lab::testing::work work_for(step version, float alpha, shape size) {
+  const operands x(version, size);
+  return work_of([&] {
+    return matches(check(multiply(version, alpha, x.a.view(), x.b.view(), 2, x.c.view()).c, version,
+                         alpha, x.a.view(), x.b.view(), 2, x.c.view(), true));
+  });
+}
+
+REQUIRED_WORK(OneCallForLongSumsForVectorsAndForNothingOfTheProduct) {
+  for (const auto& [version, name] : kSteps)
+    for (const auto& [size, alpha] : {std::pair{shape{2, 3, 70'001, 0, 0, 0}, 1.0F},
+                                      {{3, 1, 2100, 0, 0, 0}, 1.0F},
+                                      {{1, 3, 5, 0, 0, 0}, 1.0F},
+                                      {{1, 1, 9, 0, 0, 0}, 1.0F},
+                                      {{5, 4, 7, 0, 0, 0}, 0.0F}}) {
+      const auto done = work_for(version, alpha, size);
+      EXPECT_TRUE(as_required(done, by_library({"cublasSgemm"}))) << name;
+      EXPECT_EQ(calculated(done), "1 cublasSgemm ")
+          << name << ": C is " << size.m << " x " << size.n << ", sums have " << size.k
+          << " terms, alpha is " << alpha;
+    }
+}
+
+REQUIRED_WORK(RowsOfCThatComeBackWhateverTheStep) {
+  // The same C from the same op(A) and op(B): the bytes that come back are the same, in every step.
+  constexpr shape kSize = {3, 4, 5, 0, 0, 2};
+  const auto product = work_for(step::product, 1, kSize);
+  for (const auto& [version, name] : kSteps) {
+    const auto done = work_for(version, 1, kSize);
+    if (!as_required(done, by_library({"cublasSgemm"}))) continue;  // that has been said
+    EXPECT_TRUE(done.came_back() == product.came_back())
+        << name << ": C comes back in another order than in step product";
+  }
+}
+
+// --- every step, at every shape ------------------------------------------------------------------
 
 class Gemm : public ::testing::TestWithParam<std::tuple<named_step, shape>> {
  protected:
@@ -115,7 +176,8 @@ INSTANTIATE_TEST_SUITE_P(
                                          shape{5, 4, 1, 0, 1, 0}, shape{31, 33, 32, 0, 0, 0},
                                          shape{33, 31, 65, 1, 0, 7}, shape{32, 32, 32, 0, 0, 0},
                                          shape{32, 32, 32, 8, 16, 32}, shape{127, 65, 129, 0, 0, 0},
-                                         shape{61, 131, 257, 3, 2, 1})),
+                                         shape{61, 131, 257, 3, 2, 1},
+                                         shape{128, 256, 128, 0, 0, 0})),
     [](const auto& test) {
       const shape s = std::get<1>(test.param);
       return std::string(std::get<0>(test.param).name) + "_m" + std::to_string(s.m) + "_n" +
@@ -125,10 +187,11 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST_P(Gemm, IsExactForWholeNumbers) {
   const auto [m, n, k, pad_a, pad_b, pad_c] = size();
-  const matrix a = whole_numbers(a_rows(), a_cols(), pad_a, m + 1, -9, 14);
-  const matrix b = whole_numbers(b_rows(), b_cols(), pad_b, n + 2, -5, 9);
+  // A has numbers of 12 bits: with TF32, which keeps 11, the sums would not be exact.
+  const matrix a = whole_numbers(a_rows(), a_cols(), pad_a, m + 1, -2500, 4095);
+  const matrix b = whole_numbers(b_rows(), b_cols(), pad_b, n + 2, -3, 5);
   const matrix c = whole_numbers(m, n, pad_c, k + 3, -50, 90);
-  // 257 products of at most 14 * 9, three times that, and 180: below 2^24.
+  // 257 products of at most 4095 * 5, three times that, and 180: below 2^24.
   EXPECT_TRUE(matches(check(multiply(version(), 3, a.view(), b.view(), -2, c.view()).c, version(),
                             3, a.view(), b.view(), -2, c.view(), true)));
 }
@@ -303,11 +366,11 @@ FAULT_TEST_P(EachStep, ReportsEveryCallThatFails) {
 
 TEST_P(EachStep, IsExactAtTheProgramsSize) {
   expect_at_full_size([&] {
-    const auto square = [](std::uint64_t seed) {
-      return whole_numbers(kDefaultSize, kDefaultSize, 0, seed, -9, 14);
+    const auto square = [](std::uint64_t seed, int low, int high) {
+      return whole_numbers(kDefaultSize, kDefaultSize, 0, seed, low, high);
     };
-    const matrix left = square(1), right = square(2), old = square(3);
-    // 500 products of at most 14 * 14, three times that, and 28: below 2^24.
+    const matrix left = square(1, -2500, 4095), right = square(2, -1, 2), old = square(3, -9, 14);
+    // 500 products of at most 4095 * 2, three times that, and 28: below 2^24.
     return matches(check(multiply(version(), 3, left.view(), right.view(), -2, old.view()).c,
                          version(), 3, left.view(), right.view(), -2, old.view(), true));
   });

@@ -17,6 +17,7 @@
 #include "lab/random.hpp"
 #include "lab/time_kernel.hpp"
 #include "lab_testing.hpp"
+#include "library_calls.hpp"
 #include "matrix_tests.hpp"
 #include "reference.hpp"
 #include "required_work.hpp"
@@ -27,6 +28,7 @@ namespace {
 using lab::testing::at_other_sizes;
 using lab::testing::by_library;
 using lab::testing::bytes_of;
+using lab::testing::calculated;
 using lab::testing::expect_at_full_size;
 using lab::testing::work_of;
 using namespace lab::gemv;
@@ -52,18 +54,6 @@ std::size_t y_length(step version, std::size_t rows, std::size_t cols) {
 }
 
 // --- who does the work ---------------------------------------------------------------------------
-
-/// What cuBLAS was asked to compute: all calls except those that prepare or copy.
-std::string calculated(const lab::testing::work& done) {
-  std::string names;
-  for (const auto& [name, times] : done.calls) {
-    bool prepares = !name.starts_with("cublas");
-    for (const char* prefix : {"Create", "Destroy", "Set", "Get", "Logger"})
-      prepares = prepares || name.starts_with(std::string("cublas") + prefix);
-    if (!prepares) names += std::to_string(times) + " " + name + " ";
-  }
-  return names;
-}
 
 REQUIRED_WORK(OneCallOfCublas) {
   const vector a = whole_numbers(40 * 70, 1, 1, 14);
