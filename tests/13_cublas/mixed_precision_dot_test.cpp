@@ -3,6 +3,7 @@
 
 #include "mixed_precision_dot.hpp"
 
+#include <cublas_v2.h>
 #include <sys/mman.h>
 
 #include <cmath>
@@ -15,10 +16,12 @@
 
 #include "fault_tests.hpp"
 #include "full_size.hpp"
+#include "lab/cublas_check.hpp"
 #include "lab/dot_reference.hpp"
 #include "lab/errors.hpp"
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
+#include "library_calls.hpp"
 #include "reference.hpp"
 #include "required_work.hpp"
 #include "steps.hpp"
@@ -34,6 +37,7 @@ using lab::testing::expect_failures_reported;
 using lab::testing::is_time_of;
 using lab::testing::matches;
 using lab::testing::timed;
+using lab::testing::times_called;
 using lab::testing::whole_numbers;
 using vector = std::vector<float>;
 
@@ -94,8 +98,11 @@ REQUIRED_WORK(MemoryForNoMoreThanAPieceOfDoubles) {
   EXPECT_TRUE(as_required(done, {.calls = {"cublasDotEx"},
                                  .library = true,
                                  .reads = 2 * bytes_of(x),
+                                 .writes = 4 * bytes_of(x),
                                  .reads_at_most = 2 * bytes_of(x)}))
       << "in_double";
+  EXPECT_GE(times_called(done, "cublasDotEx"), 3U)
+      << "in_double: cuBLAS multiplies each piece, and adds its products";
   std::size_t bytes = 0;
   for (const std::size_t each : done.device_memory) bytes += each;
   EXPECT_LE(bytes, 2 * bytes_of(x) + (sizeof(double) << 19)) << "in_double";
@@ -133,8 +140,9 @@ TEST_P(Dot, InFloatIsExactForSmallWholeNumbers) {
 TEST_P(Dot, InFloatIsWithinTheBoundForRandomNumbers) {
   const vector x = lab::random_floats(GetParam(), 7, -1, 1);
   const vector y = lab::random_floats(GetParam(), 8, -100, 300);
-  EXPECT_TRUE(matches(lab::compare(dot(step::in_float, x, y).value, reference(x, y),
-                                   {.absolute = float_bound(x, y)})));
+  const double value = dot(step::in_float, x, y).value;
+  EXPECT_TRUE(matches(lab::compare(value, reference(x, y), {.absolute = float_bound(x, y)})));
+  EXPECT_TRUE(is_a_float(value)) << value << " has more digits than a sum that is made in float";
 }
 
 // --- what a float gets wrong ---------------------------------------------------------------------
@@ -267,6 +275,25 @@ TEST_P(EachStep, SaysHowLongItTook) {
 FAULT_TEST(MixedTypes, ReportEveryCallThatFails) {
   const vector x = {4096, 1, -3}, y = {4096, 1, 2};
   expect_failures_reported([&] { return ask_for_mixed_types(x, y); }, x, y);
+}
+
+FAULT_TEST(MixedTypes, AreAnsweredByNoOtherStatusThanNotSupported) {
+  if (!lab::testing::detail::has_the_device())
+    GTEST_SKIP() << "which calls fail cannot be chosen across processes";
+  const vector x = {4096, 1, -3}, y = {4096, 1, 2};
+  for (const cublasStatus_t status :
+       {CUBLAS_STATUS_NOT_INITIALIZED, CUBLAS_STATUS_ALLOC_FAILED, CUBLAS_STATUS_INVALID_VALUE,
+        CUBLAS_STATUS_ARCH_MISMATCH, CUBLAS_STATUS_EXECUTION_FAILED,
+        CUBLAS_STATUS_INTERNAL_ERROR}) {
+    const lab::testing::detail::next_call_fails fault("cublasDotEx",
+                                                      static_cast<cudaError_t>(status));
+    try {
+      ask_for_mixed_types(x, y);
+      ADD_FAILURE() << "no exception was thrown for " << lab::cublas_status_name(status);
+    } catch (const lab::cublas_error& error) {
+      EXPECT_EQ(error.status(), status) << error.what();
+    }
+  }
 }
 
 FAULT_TEST_P(EachStep, ReportsEveryCallThatFails) {
