@@ -17,6 +17,7 @@
 #include "lab/errors.hpp"
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
+#include "library_calls.hpp"
 #include "reference.hpp"
 #include "required_work.hpp"
 
@@ -160,6 +161,22 @@ REQUIRED_WORK(TheBatchInCublasHoweverSimpleTheMatricesAre) {
         << "the two matrices are " << each.name;
 }
 
+REQUIRED_WORK(OneCallForTheWholeBatch) {
+  // More systems than fill a device, and some without a solution among them.
+  constexpr shape kMany = {1500, 3, 2};
+  for (const bool some_are_singular : {false, true}) {
+    vector a = random_numbers(kMany.systems * 9, 5);
+    const vector b = random_numbers(kMany.systems * 6, 6);
+    for (std::size_t k = 0; some_are_singular && k < kMany.systems; k += 7)
+      for (const std::size_t row : {0, 3, 6}) a[k * 9 + row + k % 3] = 0;
+    const lab::testing::work done = work_of([&] { return is_solved(a, b, kMany); });
+    EXPECT_TRUE(as_required(done, kBatched));
+    if (done.values && !*done.values) continue;  // that has been said
+    EXPECT_EQ(lab::testing::calculated(done), "1 cublasDgetrfBatched 1 cublasDgetrsBatched ")
+        << kMany.systems << " systems" << (some_are_singular ? ", some of them singular" : "");
+  }
+}
+
 // --- sizes ---------------------------------------------------------------------------------------
 
 class Sizes : public ::testing::TestWithParam<std::size_t> {};
@@ -207,6 +224,22 @@ TEST(Solve, TakesMoreSystemsThan16BitsCanCount) {
   expect_at_full_size([] {
     const std::size_t systems = 70'001;
     expect_solved(random_numbers(systems, 3), random_numbers(systems * 2, 4), {systems, 1, 2});
+  });
+}
+
+TEST(Solve, TakesMoreElementsThanAGridHasThreads) {
+  expect_at_full_size([] {
+    const std::size_t right_sides = 65'536 * 256 + 1000;
+    vector b(right_sides);
+    for (std::size_t i = 0; i < right_sides; ++i) b[i] = static_cast<double>(2 * i);
+    const auto result = solve(vector{2}, b, {1, 1, right_sides});
+    ASSERT_EQ(result.solutions.size(), 1U);
+    const vector& x = result.solutions[0].x;
+    ASSERT_EQ(x.size(), right_sides);
+    std::size_t wrong = 0;
+    for (std::size_t i = 0; i < right_sides; ++i)
+      if (x[i] != static_cast<double>(i)) ++wrong;
+    EXPECT_EQ(wrong, 0U);
   });
 }
 
@@ -381,6 +414,7 @@ TEST(Solve, PassesNaNOnToItsOwnSystemOnly) {
   vector a = random_numbers(2 * 16, 5), b = random_numbers(2 * 4, 6);
   b[2] = std::numeric_limits<double>::quiet_NaN();
   const auto result = solve(a, b, {2, 4, 1});
+  ASSERT_EQ(result.solutions[0].x.size(), 4U) << "no pivot is 0";
   EXPECT_TRUE(std::isnan(result.solutions[0].x[3]));
   EXPECT_TRUE(
       matches(check(result.solutions[1], std::span(a).subspan(16), std::span(b).subspan(4), 4, 1)));
