@@ -3,6 +3,8 @@
 
 #include "cublasxt_gemm.hpp"
 
+#include <cuda_runtime.h>
+
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -15,6 +17,7 @@
 #include "fault_tests.hpp"
 #include "full_device.hpp"
 #include "lab/cublas_check.hpp"
+#include "lab/cuda_check.hpp"
 #include "lab/errors.hpp"
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
@@ -135,6 +138,14 @@ REQUIRED_WORK(TilesOfTheSizeAskedForOnTheDevicesAskedFor) {
       EXPECT_EQ(all.device_memory.size(), devices * one.device_memory.size())
           << "not all devices have tiles";
     }
+  // All of them are selected, too, where C has fewer tiles than there are devices.
+  for (const bool two_products : {false, true}) {
+    const lab::testing::work one = work_for(two_products, 20, {{0}, 64});
+    const lab::testing::work all = work_for(two_products, 20, tiles_of(64));
+    EXPECT_TRUE(as_required(all, {.kernels = 0, .library = true}));
+    EXPECT_EQ(all.device_memory.size(), devices * one.device_memory.size())
+        << "C is a single tile, and not all devices are selected";
+  }
 }
 
 REQUIRED_WORK(MemoryThatIsPinnedForEachProductWhereThePlanSaysSo) {
@@ -272,6 +283,18 @@ TEST_P(Squares, IsWithinTheBoundForRealNumbers) {
                             [&, operation = first](std::size_t row) {
                               return row_of_sum_times_product(operation, a, b, row);
                             })));
+}
+
+TEST(SumTimesProduct, IsWithinTheBoundWhereAAndBNearlyCancel) {
+  // op(A) · (A · B) + op(B) · (A · B) would have the rounding errors of two much larger products.
+  const matrix a = real_numbers(33, 33, 5);
+  matrix b = a;
+  for (float& each : b.elements) each = 0x1p-18F - each;
+  for (const op first : kOps)
+    EXPECT_TRUE(
+        matches(check(sum_times_product(first, a, b, tiles_of(64)).c, 33, 33, [&](std::size_t row) {
+          return row_of_sum_times_product(first, a, b, row);
+        })));
 }
 
 TEST(SumTimesProduct, IsWhatOneGetsByHand) {
@@ -442,6 +465,22 @@ TEST(Pinned, OneMatrixTwiceIsPinnedOnce) {
   const plan options{{}, 32, true};
   EXPECT_TRUE(is_product(multiply(op::none, a, a, options).c, op::none, a, a));
   EXPECT_TRUE(is_sum_times_product(sum_times_product(op::none, a, a, options).c, op::none, a, a));
+}
+
+TEST(Pinned, MemoryThatIsPinnedAlreadyIsAnErrorAndStaysPinned) {
+  matrix a = whole_numbers(40, 40, 1, -5, 3), b = whole_numbers(40, 40, 2, -5, 3);
+  for (matrix* const whose : {&a, &b}) {
+    float* const memory = whose->elements.data();
+    ASSERT_EQ(
+        cudaHostRegister(memory, whose->elements.size() * sizeof(float), cudaHostRegisterDefault),
+        cudaSuccess);
+    EXPECT_THROW(multiply(op::none, a, b, {{}, 32, true}), lab::cuda_error);
+    EXPECT_THROW(sum_times_product(op::none, a, b, {{}, 32, true}), lab::cuda_error);
+    EXPECT_EQ(cudaGetLastError(), cudaSuccess);
+    EXPECT_EQ(cudaHostUnregister(memory), cudaSuccess) << "it belongs to the caller";
+    (void)cudaGetLastError();
+  }
+  EXPECT_TRUE(is_product(multiply(op::none, a, b, {{}, 32, true}).c, op::none, a, b));
 }
 
 FAULT_TEST(Errors, OfEveryCallAreReported) {
