@@ -17,6 +17,7 @@
 #include "lab/errors.hpp"
 #include "lab/time_kernel.hpp"
 #include "lab_testing.hpp"
+#include "library_calls.hpp"
 #include "reference.hpp"
 #include "required_work.hpp"
 
@@ -73,6 +74,12 @@ REQUIRED_WORK(TheRoutinesOfCublas) {
         },
         by_library({"cublasDgeam", "cublasDtrsm"})))
         << "n = " << n;
+  for (const shape size : {shape{1, 1}, shape{7, 7}, shape{7, 8}, shape{3, 40}, shape{40, 1}}) {
+    const lab::testing::work some = work_of([&] { return is_right(size); });
+    if (!as_required(some, by_library({"cublasDgeam", "cublasDtrsm"}))) continue;  // said above
+    EXPECT_EQ(lab::testing::times_called(some, "cublasDtrsm"), 2U)
+        << "one for each division; n = " << size.n << ", columns = " << size.columns;
+  }
   expect_at_full_size([&] {
     return as_required(work_of([&] { return is_right(kDefaultShape); }),
                        by_library({"cublasDgeam", "cublasDtrsm"}));
@@ -246,6 +253,29 @@ TEST(Zero, IsNotWhatIsOnlySmall) {
   const auto tiny_c = solve(1, vector{1}, vector{0x1p-900}, vector{0x1p-898}, {1, 1});
   EXPECT_FALSE(tiny_c.singular);
   EXPECT_EQ(tiny_c.x, vector{4});
+}
+
+TEST(Zero, IsNotTheSmallestNumber) {
+  // (X is another matter: a library may multiply by the reciprocal, which is infinite.)
+  for (const double tiny : {0x1p-1074, -0x1p-1074, 0x1p-1030}) {
+    EXPECT_FALSE(solve(1, vector{1}, vector{tiny}, vector{1}, {1, 1}).singular) << "C: " << tiny;
+    EXPECT_FALSE(solve(1, vector{tiny - 0x1p-1030}, vector{0x1p-1030}, vector{1}, {1, 1}).singular)
+        << "A + C: " << tiny;
+  }
+}
+
+TEST(Zero, IsNotWhatIsNoNumber) {
+  for (const double other : {kNaN, kInfinity, -kInfinity}) {
+    const auto of_c = solve(1, vector{1, 2, 0, 1}, vector{4, 3, 0, other}, kB, {2, 2});
+    EXPECT_FALSE(of_c.singular) << "C: " << other;
+    EXPECT_EQ(of_c.x.size(), 4U) << "C: " << other;
+    const auto of_sum = solve(1, vector{1, 2, 0, other}, vector{4, 3, 0, 1}, kB, {2, 2});
+    EXPECT_FALSE(of_sum.singular) << "A + C: " << other;
+    EXPECT_EQ(of_sum.x.size(), 4U) << "A + C: " << other;
+  }
+  const auto nan = solve(1, vector{1}, vector{kNaN}, vector{1}, {1, 1});
+  ASSERT_EQ(nan.x.size(), 1U);
+  EXPECT_TRUE(std::isnan(nan.x[0]));
 }
 
 // --- nothing to do, and nothing to be done -------------------------------------------------------
