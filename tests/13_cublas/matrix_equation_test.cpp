@@ -182,6 +182,20 @@ TEST(Solve, SolvesTheProgramsRandomEquation) {
   });
 }
 
+TEST(Solve, LosesNothingWhereAAndCNearlyCancel) {
+  // Both are 2^30 times as large as their sum, whose roundings are therefore much smaller.
+  const shape size{3, 2};
+  problem given = make_problem(0.3, size, 5);
+  for (std::size_t i = 0; i < 9; ++i) {
+    const double sum = given.a[i] + given.c[i], large = (i == 4 ? -1 : 1) * (0x1p36 + 1);
+    given.c[i] = i % 4 == 0 ? large : 0;
+    given.a[i] = sum - given.c[i];
+  }
+  given.b = left_side(0.3, given.a, given.c, given.x, size);
+  EXPECT_TRUE(matches(
+      check(solve(0.3, given.a, given.c, given.b, size).x, 0.3, given.a, given.c, given.b, size)));
+}
+
 TEST(Solve, KeepsTheColumnsApart) {
   const shape size{20, 5};
   problem given = make_problem(1, size, 77);
