@@ -125,11 +125,11 @@ result one_thread(std::span<const float> a, std::span<const float> b,
                   std::span<const std::size_t> cuts) {
   return and_return([&] {
     std::vector<std::unique_ptr<half_done>> on(cuts.size() - 1);
-    const auto for_each_busy = [&](const auto& what) {
+    const auto for_each_busy = [&](const auto& work) {
       for (std::size_t k = 0; k < on.size(); ++k) {
         if (cuts[k] == cuts[k + 1]) continue;
         CUDA_CHECK(cudaSetDevice(static_cast<int>(k)));
-        what(k);
+        work(k);
       }
     };
     for_each_busy(
@@ -175,10 +175,10 @@ struct driver {
       CUDA_CHECK(cudaEventSynchronize(free_again));
       std::copy_n(a + from, n, slot);
       std::copy_n(b + from, n, slot + kHalf);
-      for (const int which : {0, 1})
-        CUDA_CHECK(cudaMemcpyAsync(which == 0 ? lane.a.data() : lane.b.data(),
-                                   slot + static_cast<std::size_t>(which) * kHalf,
-                                   n * sizeof(float), cudaMemcpyHostToDevice, lane.queue));
+      CUDA_CHECK(cudaMemcpyAsync(lane.a.data(), slot, n * sizeof(float), cudaMemcpyHostToDevice,
+                                 lane.queue));
+      CUDA_CHECK(cudaMemcpyAsync(lane.b.data(), slot + kHalf, n * sizeof(float),
+                                 cudaMemcpyHostToDevice, lane.queue));
       CUDA_CHECK(cudaEventRecord(free_again, lane.queue));
       launch(lane.blocks, lane.a.data(), lane.b.data(), lane.partial.data() + turn * lane.blocks, n,
              lane.queue);
