@@ -433,12 +433,20 @@ TEST(CublasEx, RoundsFloatsToTf32WhereThatIsAllowed) {
                              CUBLAS_GEMM_DEFAULT));
     return c.to_host();
   };
+  // A GPU need not: for so few elements it uses no tensor cores.
+  const auto may_be = [&](const std::vector<float>& result) {
+#ifdef __CPU_DEVICE__
+    return result == rounded;
+#else
+    return result == rounded || result == values;
+#endif
+  };
   EXPECT_EQ(product(), values);
   EXPECT_EQ(product_of(CUBLAS_COMPUTE_32F), values);
-  EXPECT_EQ(product_of(CUBLAS_COMPUTE_32F_FAST_TF32), rounded);
+  EXPECT_TRUE(may_be(product_of(CUBLAS_COMPUTE_32F_FAST_TF32)));
   EXPECT_DONE(cublasSetMathMode(h, CUBLAS_TF32_TENSOR_OP_MATH));
-  EXPECT_EQ(product(), rounded);
-  EXPECT_EQ(product_of(CUBLAS_COMPUTE_32F), rounded);
+  EXPECT_TRUE(may_be(product()));
+  EXPECT_TRUE(may_be(product_of(CUBLAS_COMPUTE_32F)));
   EXPECT_DONE(cublasSetMathMode(h, CUBLAS_PEDANTIC_MATH));
   EXPECT_EQ(product(), values);
 }
