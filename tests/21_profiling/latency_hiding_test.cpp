@@ -27,7 +27,6 @@
 #include "lab_testing.hpp"
 #include "reference.hpp"
 #include "required_work.hpp"
-#include "rounds_in_a_row.hpp"
 #include "steps.hpp"
 
 namespace {
@@ -150,28 +149,6 @@ REQUIRED_WORK(OneKernelOfTheShapeThatReadsEachElementOnce) {
     })) << name;
   }
 }
-
-#ifdef __CPU_DEVICE__
-TEST(Requires, ChainsThatAdvanceTogether) {
-  constexpr unsigned kRounds = 64;
-  const floats some = numbers(std::size_t{3} * 2 * 64 * 8, 6);  // no thread has one of its own left
-  const auto in_a_row = [&](step version) {
-    const std::uint64_t before = rounds_in_a_row;
-    EXPECT_TRUE(is_advanced(version, some, kRounds, {2, 64}));
-    return rounds_in_a_row - before;
-  };
-  const std::uint64_t all = some.size() * kRounds;
-  // (With one chain each round waits for the last one. If they seem not to, it is another function
-  // that computes them, or another process.)
-  if (in_a_row(step::one) < all / 2) return;
-  for (const auto& [version, name] : kSteps)
-    if (version != step::one) {
-      EXPECT_LE(in_a_row(version), all / 2)
-          << name << ": the rounds of an element wait for each other, while no other element of "
-          << "the thread goes through a round";
-    }
-}
-#endif
 
 REQUIRED_WORK(AChaseOfOneThreadThatReadsOneElementForEachHop) {
   const words tour = random_tour(640, 32, 3);

@@ -20,7 +20,6 @@
 #include "lab/refuse_if.hpp"
 #include "lab/time_kernel.hpp"
 #include "latency_hiding.hpp"
-#include "rounds_in_a_row.hpp"
 
 namespace lab::latency_hiding {
 
