@@ -65,7 +65,10 @@ TEST(ColumnsAndWindows, SortArraysWhoseColumnsAreLongerThanATile) {
   const auto result = sort(step::columns_and_windows, input.keys, input.values, {1, kLength});
   EXPECT_TRUE(
       matches(lab::check_sorted(result.sorted, input, {1, kLength}, lab::direction::ascending)));
-  EXPECT_LE(result.launches, 35U);  // 21 as above; in level 23 one for each bit of the columns, 13
+  // With tiles of 4096 elements there are 35: 21 as above; in level 23 one for each bit of the
+  // columns,
+  // 13. With smaller ones more levels are like that, but shared_tiles would need 222.
+  EXPECT_LE(result.launches, 222U / 3);
 }
 
 TEST(SharedTiles, HaveOneLaunchForAllThatHappensWithinThemAndOneForEachStageBeyond) {
