@@ -134,8 +134,6 @@ __device__ void stages_in_tile(unsigned* keys, unsigned* values, unsigned level,
   }
 }
 
-constexpr unsigned kShortLevels = 6;  // arrays of 64: few enough stages to unroll them
-
 /// The levels 1, …, last, which must not be above kWideBits.
 __global__ void __launch_bounds__(kThreads) wide_levels(arrays_on_device data, unsigned last) {
   __shared__ unsigned keys[kWide], values[kWide];
