@@ -25,6 +25,8 @@
 
 namespace {
 
+const lab::testing::device_may_change kByDesign;  // a program chooses its device
+
 namespace fs = std::filesystem;
 
 struct outcome {

@@ -16,8 +16,11 @@
 #include "lab/matmul_baseline.hpp"
 #include "lab/random.hpp"
 #include "lab/transpose_baseline.hpp"
+#include "lab_testing.hpp"
 
 namespace {
+
+const lab::testing::device_may_change kByDesign;  // select_device() does
 
 /// The sentence of the invalid_input that `action` throws.
 template <class Action>

@@ -18,6 +18,8 @@
 
 namespace {
 
+const lab::testing::device_may_change kByDesign;  // a program chooses its device
+
 TEST(NvtxRange, MayBeInsideOfAnother) {
   const lab::nvtx_range outer("outer");
   for (int i = 0; i < 3; ++i) const lab::nvtx_range inner(std::to_string(i));

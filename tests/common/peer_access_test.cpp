@@ -12,6 +12,8 @@
 
 namespace {
 
+const lab::testing::device_may_change kByDesign;  // cases here choose devices
+
 #ifdef __CPU_DEVICE__
 const lab::testing::setting kThree("CPU_DEVICE_COUNT", "3");
 #endif

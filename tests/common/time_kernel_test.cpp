@@ -17,8 +17,11 @@
 #include "lab/cuda_check.hpp"
 #include "lab/device_buffer.hpp"
 #include "lab/device_limits.hpp"
+#include "lab_testing.hpp"
 
 namespace {
+
+const lab::testing::device_may_change kByDesign;  // a program chooses its device
 
 using lab::repeated_timing;
 using lab::time_kernel;
