@@ -214,7 +214,8 @@ std::string how_to_check(const call& c) {
   if (c.releases)
     return "Keep the status that it returns, release everything else, too, and only then check "
            "it: " +
-           check + "(status).";
+           check + "(status). In a destructor, which must not throw: " + check + "_NOTHROW(" +
+           c.name + "(...)).";
   return "Check it: " + check + "(" + c.name + "(...)).";
 }
 
