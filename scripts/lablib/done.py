@@ -298,7 +298,8 @@ def in_which_order(
     right = [order for order in orders if order not in wrong]
     if not wrong or "" in wrong or not right or case.runs < len(orders):
         return ""
-    if all(DEVICE_1 in order for order in wrong) and passes(case, ON_DEVICE_0):
+    by_device = all(DEVICE_1 in order for order in wrong)
+    if by_device and not passes(case, {}) and passes(case, ON_DEVICE_0):
         return (
             "Right while device 0 is the current one, wrong when it is device 1: something here"
             " belongs to the device of an earlier call (memory, a stream, a symbol's value, a"

@@ -187,7 +187,7 @@ class ClassTest(unittest.TestCase):
             rubric = folder / "rubric.toml"
             rubric.write_text('[[exercise]]\nid = "01.2"\n')
             points, pages = grade(folder, rubric, "01.2", "--no-sandbox")
-        self.assertEqual(points, {"right": 100, "wrong": 12.5})
+        self.assertEqual(points, {"right": 100, "wrong": 22.2})
         self.assertEqual(pages.count("nothing was isolated"), 2)
 
     def test_ctest_gives_the_same_verdict(self):
@@ -217,7 +217,7 @@ class ClassTest(unittest.TestCase):
                 (starter + attack("printed_ok"), False, "0 of 100 points"),
                 (starter + attack("printed_events"), False, "0 of 100 points"),
                 (starter + attack("writes_at_exit"), False, "0 of 100 points"),
-                (right.replace("{a, b};", "{a, 0};"), False, "12.5 of 100 points"),
+                (right.replace("{a, b};", "{a, 0};"), False, "22.2 of 100 points"),
                 (None, False, "no add_numbers.cu was handed in, but 'solutions/"),
                 (right, True, "100 of 100 points"),
             ):
@@ -239,16 +239,16 @@ class ClassTest(unittest.TestCase):
         text = resolve_one(ROOT, "01.2").solution_file.read_text()
         with tempfile.TemporaryDirectory(prefix="lab_class_") as place:
             folder = Path(place)
-            (folder / "week.toml").write_text('[[exercise]]\nid = "01.2"\npoints = 40\n')
+            (folder / "week.toml").write_text('[[exercise]]\nid = "01.2"\npoints = 45\n')
             systems = (Gradescope, PrairieLearn, Autolab, Classroom50)
             graders = [system(folder) for system in systems]
-            for handed, points in ((text, 40), (text.replace("{a, b};", "{a, 0};"), 5)):
+            for handed, points in ((text, 45), (text.replace("{a, b};", "{a, 0};"), 10)):
                 for grader in graders:
                     with self.subTest(type(grader).__name__, points=points):
                         grader.hand_in(handed)
                         (grader.handed_in / "passwd").symlink_to("/etc/passwd")
                         self.assertEqual(grader.mistakes(), [])
-                        self.assertEqual(grader.points(), points)
+                        self.assertAlmostEqual(grader.points(), points, places=3)
 
     def test_everybody_gets_the_points_that_a_person_would_give(self):
         names = [name for name in CLASS if not self.only or name in self.only]
@@ -417,7 +417,7 @@ class Classroom50(Harness):
         self.run(sys.executable, script, cwd=self.handed_in, env=environment)
         self.result = self.read(f"{self.submission}/result.json")
         body = (self.handed_in / "release-body.md").read_text()
-        ours = f"{self.points()} of 40 points"
+        ours = f"{self.points()} of 45 points"
         return classroom50_mistakes(self.result) + ([] if ours in body else ["release-body.md"])
 
     def points(self):

@@ -613,7 +613,7 @@ class WordsTest(unittest.TestCase):
     def in_which_order(self, *wrong, at_once=False, on_device_0=False, runs=3, text="no"):
         run = Case("S.A", "failed", [Said(text, True, order=order) for order in wrong], runs=runs)
         result = Result(failed_runs=[run], orders=["forward", REVERSE, "random, seed 2"])
-        right = {str(done.AT_ONCE): at_once, str(done.ON_DEVICE_0): on_device_0}
+        right = {"{}": False, str(done.AT_ONCE): at_once, str(done.ON_DEVICE_0): on_device_0}
         return done.in_which_order(run, result, lambda case, variables: right[str(variables)])
 
     def test_what_the_order_says_is_known_as_a_named_cause(self):
