@@ -366,7 +366,7 @@ class PrairieLearn(Harness):
         return wrong
 
     def points(self):
-        return self.result["score"] * 40
+        return self.result["score"] * 45
 
 
 class Autolab(Harness):

@@ -12,6 +12,7 @@ from lablib.exercises import Exercise
 from lablib.grading import collect, grade
 from lablib.grading.grade import Prepared, Record
 from lablib.grading.points import Rules
+from lablib.grading.reports import shown_points
 from lablib.grading.sandbox import Sandbox
 
 
@@ -40,10 +41,8 @@ def verdict(one: Prepared, rules: Rules, folder: Path, place: Sandbox) -> int:
     record = grade.scored(grade.judge(one, source, place, lambda: False), one.steps, rules)
     for line in _lines(record, [*submission.notes, *source.notes]):
         print(line)
-    print(
-        f"{one.exercise.id} {one.exercise.name}: {record['points']:g} of {record['of']:g} points"
-        f" ({place.name})"
-    )
+    points = f"{shown_points(record['points'])} of {shown_points(record['of'])} points"
+    print(f"{one.exercise.id} {one.exercise.name}: {points} ({place.name})")
     return OK if record["state"] == "graded" and record["points"] == record["of"] else FAILED
 
 
