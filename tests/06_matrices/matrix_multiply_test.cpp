@@ -141,9 +141,9 @@ void expect_a_thread_for_each_element() {
   EXPECT_TRUE(at_other_sizes([](std::size_t n) { return is_right<T>({n + 1, 1, 2}, 1); }));
   lab::testing::expect_at_full_size([] {
     return as_required(work_of([] {
-                         return is_right<T>({257, 300, 2}, 1);
+                         return is_right<T>({257, 600, 2}, 1);
                        }),
-                       {.threads = 257 * 300, .fetched = 257 * 300 * sizeof(T)});
+                       {.threads = 257 * 600, .fetched = 257 * 600 * sizeof(T)});
   });
 }
 REQUIRED_WORK(AThreadForEachElement) {
@@ -314,6 +314,8 @@ TYPED_TEST(Precision, RefusesMatricesOfOtherSizes) {
   EXPECT_THROW(multiply(view(six), view(six), {2, 0, 3}), lab::invalid_input);
   constexpr std::size_t kHuge = std::size_t{1} << 32;  // its square is 2^64, which is 0 again
   EXPECT_THROW(multiply(view(none), view(none), {kHuge, kHuge, kHuge}), lab::invalid_input);
+  EXPECT_THROW(multiply(view(none), view(none), {0, kHuge, kHuge}), lab::invalid_input);
+  EXPECT_THROW(multiply(view(none), view(none), {kHuge, 0, kHuge}), lab::invalid_input);
 }
 
 /// Rows of blocks in a grid.
