@@ -53,6 +53,8 @@ REQUIRED_WORK(AKernelWithAThreadForEachLine) {
   EXPECT_TRUE(as_required(done, {.threads = 3 * 64, .blocks = 3, .only_shape = true}));
   const auto greets = [](unsigned n) { return matches(check(printed_by(n, n + 1), n, n + 1)); };
   EXPECT_TRUE(at_other_sizes(greets, {.only_shape = true}));
+  EXPECT_TRUE(as_required(work_of([] { return matches(check(printed_by(1, 1), 1, 1)); }),
+                          {.threads = 1, .only_shape = true}));
 }
 
 REQUIRED_WORK(TheGridThatWasRequested) {
