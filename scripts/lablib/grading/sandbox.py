@@ -39,7 +39,7 @@ class Limits:
     memory_bytes: int  # that it may write to (RLIMIT_DATA): address space alone costs nothing
     file_bytes: int = TMP_BYTES
     processes: int = 256  # of all that the same user runs in the sandbox; not of root's. 0: any
-    files: int = 256
+    files: int = 1024  # mpirun has several pipes for each of up to 64 ranks
 
     @property
     def memory_together(self) -> int:
