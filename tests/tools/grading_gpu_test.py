@@ -190,7 +190,7 @@ class SandboxTest(Folder):
             Path, "is_char_device", lambda _: True
         ), mock.patch.dict(os.environ, LD_LIBRARY_PATH=f"{self.folder}/driver:/usr/lib:relative"):
             place = sandbox.with_gpus(place)
-        limits = grade.run_limits(place, rubric.Limits())
+        limits = grade.run_limits(rubric.Limits())
         return " ".join(place.command(["/worker"], limits))
 
     def test_bubblewrap_shows_the_gpus_and_the_driver(self):
@@ -218,7 +218,7 @@ class SandboxTest(Folder):
     def test_without_gpus_nothing_is_different(self):
         for place in sandbox.ALL:
             self.assertNotIn("nvidia", " ".join(place.command(["/worker"], sandbox.RUN)))
-        self.assertEqual(grade.run_limits(sandbox.NONE, rubric.Limits()), sandbox.RUN)
+        self.assertEqual(grade.run_limits(rubric.Limits()), sandbox.RUN)
 
 
 class JudgeTest(Folder):

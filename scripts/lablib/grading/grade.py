@@ -199,7 +199,7 @@ def _on_gpu(
     if task.rules.speed:
         program = build.program_path(root, device.name, task.exercise, solution=True)
         recipe = compiling.recipe(root, device, task.exercise, "solution")
-        race = Race(recipe, program, task.rules.speed, there, run_limits(there, limits))
+        race = Race(recipe, program, task.rules.speed, there, run_limits(limits))
     name = f"{nvidia_smi('name')}, driver {nvidia_smi('driver_version')}"
     return OnGpu(grader, worker, there, name, race), hidden
 
@@ -334,7 +334,7 @@ def run(
     each call."""
     command = place.command(
         ["/worker"] if place.is_isolated else [str(worker)],
-        run_limits(place, limits),
+        run_limits(limits),
         readable=[(worker, "/worker")],
     )
     command[0] = shutil.which(command[0]) or command[0]
@@ -362,9 +362,8 @@ def run(
         )
 
 
-def run_limits(place: Sandbox, limits: Limits) -> sandbox.Limits:
-    usual = sandbox.RUN_ON_GPU if place.gpus else sandbox.RUN
-    return dataclasses.replace(usual, memory_bytes=int(limits.memory_mib) << 20)
+def run_limits(limits: Limits) -> sandbox.Limits:
+    return dataclasses.replace(sandbox.RUN, memory_bytes=int(limits.memory_mib) << 20)
 
 
 def grade(

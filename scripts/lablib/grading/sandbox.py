@@ -39,7 +39,7 @@ class Limits:
     memory_bytes: int  # that it may write to (RLIMIT_DATA): address space alone costs nothing
     file_bytes: int = TMP_BYTES
     processes: int = 256  # of all that the same user runs in the sandbox; not of root's. 0: any
-    files: int = 1024  # mpirun has several pipes for each of up to 64 ranks
+    files: int = 1024  # mpirun has pipes for each of 64 ranks, CUDA dozens of files for a GPU
 
     @property
     def memory_together(self) -> int:
@@ -64,12 +64,9 @@ class Limits:
 
 COMPILE = Limits(cpu_seconds=120, memory_bytes=3 << 30)
 # A worker that counts accesses needs tables besides what the exercise is about: 06.2 needs 5 GiB
-# of address space, now and then more than 6, most of which is never touched.
+# of address space, now and then more than 6, most of which is never touched. (What CUDA reserves
+# for a GPU does not count as memory.)
 RUN = Limits(cpu_seconds=600, memory_bytes=8 << 30)
-# CUDA opens dozens of files for each GPU. The addresses that it reserves, which are more than any
-# machine has memory for, do not count as memory; nor does a GPU's own.
-RUN_ON_GPU = dataclasses.replace(RUN, files=1024)
-
 
 ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "HOME": "/tmp"}
 
