@@ -79,7 +79,7 @@ bool has_the_device();
 /// which has not been reset;
 /// - each range of NVTX that was begun has been ended;
 /// - `inputs`, what `call` reads, are what they were;
-/// - cudaGetLastError() has nothing to report;
+/// - cudaGetLastError() has nothing to report (but for what failed to give something back);
 /// - the next run gives the right result.
 ///
 /// Where an MPI job does the work (lab/mpi_job.hpp), calls of its ranks fail: of all of them, and
