@@ -68,6 +68,11 @@ def test_path(
     return tests / f"{kind(solution, watched)}s" / f"{exercise.full_name}_test"
 
 
+def cases_path(root: Path, preset: str, exercise: Exercise) -> Path:
+    """Says which tests there are: linked without the student's file, it has no reason to lie."""
+    return folder(root, preset) / "bin" / "tests" / "cases" / exercise.full_name
+
+
 # Ninja cannot read such paths in the compilers' lists of headers, and builds all anew at each
 # command. CMake's own lists have their trouble with some of them, too.
 _UNREADABLE = re.compile(r"""['&"`;<>|*?^$\\\n]""")

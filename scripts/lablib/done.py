@@ -4,7 +4,9 @@
 """What Done means: what `scripts/lab test` looks at once the cases of an exercise have passed.
 
 The same cases run again in the check build: every memory access is watched and counted, and a*b+c
-is rounded once, as nvcc compiles it. And every TODO has to be written, but for those of a bonus."""
+is rounded once, as nvcc compiles it. Where they have passed on a GPU, so do those that it cannot
+run: where calls fail, and on the work that the exercise requires. And every TODO has to be written,
+but for those of a bonus."""
 
 import functools
 import os
@@ -95,7 +97,8 @@ def start_to_build(root: Path, exercise: Exercise, device: Device, solution: boo
 def check(
     root: Path,
     exercise: Exercise,
-    cases: Iterable[test_program.Case],
+    plain: test_program.Result,
+    but: Iterable[str] = (),
     *,
     solution: bool,
     device: Device,
@@ -104,12 +107,14 @@ def check(
     ahead: Optional[build.Ahead] = None,
     stop_when: Optional[Callable[[], bool]] = None,
 ) -> Check:
-    """Builds the check build of the tests and runs the cases: those on required work, however long
-    they take on a busy machine, and then those that took least time, as many as there is time for.
-    A case may wait for a bonus of `todos`, and say more than that. `ahead`, where given, is what
-    start_to_build() has returned. Throws build.Cancelled when `stop_when` says so."""
+    """Builds the check build of the tests and runs the cases of `plain`, without those named in
+    `but`: those on required work and those that a GPU does not have, however long they take on a
+    busy machine, and then those that took least time, as many as there is time for. A case may wait
+    for a bonus of `todos`, and say more than that. `ahead`, where given, is what start_to_build()
+    has returned. Throws build.Cancelled when `stop_when` says so."""
     start = time.monotonic()
     title = f"the checks of {exercise.id} {exercise.name}{' (the solution)' if solution else ''}"
+    is_on_cpu = device.name == "cpu"
     try:
         if ahead is not None:
             ahead.wait(title, stop_when)
@@ -117,13 +122,13 @@ def check(
             root,
             "cpu",
             _cpu(device),
-            [_target(exercise, solution)],
+            [_target(exercise, solution), *([] if is_on_cpu else [f"cases.{exercise.id}"])],
             title,
             own=None if solution else exercise,
             stop_when=stop_when,
         )
     except LabError as error:
-        if device.name == "cpu":
+        if is_on_cpu:
             raise
         return Check(why_not=str(error))
     program = build.test_path(root, "cpu", exercise, solution, watched=True)
@@ -151,13 +156,19 @@ def check(
         )
 
     found = Check(todos=todos)
+    names = list(plain.cases)
+    if not is_on_cpu:
+        names = test_program.list_cases(build.cases_path(root, "cpu", exercise))
+    cases = [plain.cases.get(name, test_program.Case(name)) for name in names if name not in but]
+    required = {
+        case.name
+        for case in cases
+        if points.is_required_work(case.name) or case.name not in plain.cases
+    }
     quickest = {
         case.name: case
-        for case in sorted(
-            cases, key=lambda case: (not points.is_required_work(case.name), case.seconds)
-        )
+        for case in sorted(cases, key=lambda case: (case.name not in required, case.seconds))
     }
-    required = {name for name in quickest if points.is_required_work(name)}
     found.asked = len(quickest)
 
     def parts(names: List[str]) -> List[List[str]]:
@@ -350,9 +361,14 @@ _WORDS = {"forward": "forward", "reverse": "in reverse", "random": "in random or
 _WRONG_VALUES = re.compile(r"\bgot .*\bexpected\b|\belements? differs?\b|\bdo(es)? not belong\b")
 
 
-def how_it_was_found(case: test_program.Case) -> str:
-    """Of a case that only the check build finds fault with."""
+def how_it_was_found(case: test_program.Case, plain: test_program.Result) -> str:
+    """Of a case that only the check build finds fault with: in `plain`, the others have passed."""
     text = "\n".join(case.lines)
+    if case.name not in plain.cases:
+        return (
+            "A GPU does not have this test: on the CPU device, a test can let calls fail, and count"
+            " what threads do."
+        )
     if re.search(r"CPU device: .*\brace\b", text):
         return (
             "Every value was right. The check build found the race by watching every memory access:"

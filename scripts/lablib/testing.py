@@ -84,7 +84,7 @@ def test_exercise(
         raise LabError(f"the build said that all is well, but {program} is not there.")
 
     todos = Todos() if solution else open_todos(exercise)
-    all_cases = test_program.list_cases(_cases_path(root, device, exercise))
+    all_cases = test_program.list_cases(build.cases_path(root, device.name, exercise))
     chosen = all_cases
     if only:
         chosen = _with(only, all_cases, exercise)
@@ -138,16 +138,13 @@ def test_exercise(
             print(f"  {more}")
     if status == OK and not watched and not only:
         # What every step is required to do is one case: it has to wait for none of a bonus.
-        cases = [
-            case
-            for case in result.cases.values()
-            if case not in later or case.name.startswith("Requires.")
-        ]
+        but = [case.name for case in later if not case.name.startswith("Requires.")]
         print(flush=True)
         found = done.check(
             root,
             exercise,
-            cases,
+            result,
+            but,
             solution=solution,
             device=device,
             case_limit=case_limit,
@@ -200,11 +197,6 @@ def _with(only: str, all_cases: List[str], exercise: Exercise) -> List[str]:
     return found
 
 
-def _cases_path(root: Path, device: Device, exercise: Exercise) -> Path:
-    """Says which tests there are: linked without the student's file, it has no reason to lie."""
-    return build.folder(root, device.name) / "bin" / "tests" / "cases" / exercise.full_name
-
-
 def _further(
     root: Path,
     exercise: Exercise,
@@ -221,7 +213,9 @@ def _further(
             paint(f"All tests pass, and yet {exercise.id} {exercise.name} is not done:", "red")
             + f" the check build (`scripts/lab check {exercise.id}`) finds a mistake."
         ]
-        return lines + _found_by_the_check(root, exercise, found.bad, found.mistakes, passes)
+        return lines + _found_by_the_check(
+            root, exercise, result, found.bad, found.mistakes, passes
+        )
     if todos.core:
         return [
             paint(
@@ -233,11 +227,15 @@ def _further(
         ]
     lines = []
     passed = result.in_state(test_program.PASSED)
-    new = [case for case in found.mistakes_in_bonus if result.cases[case.name] in passed]
+    new = [
+        case
+        for case in found.mistakes_in_bonus
+        if case.name not in result.cases or result.cases[case.name] in passed
+    ]
     if new:
         where = next(one for one in found.results if new[0] in one.failures)
         lines = [paint("The check build finds a mistake in the bonus:", "yellow")]
-        lines += [*_found_by_the_check(root, exercise, where, new, passes), ""]
+        lines += [*_found_by_the_check(root, exercise, result, where, new, passes), ""]
     all_lines = done.lines(
         result,
         found,
@@ -255,6 +253,7 @@ def _further(
 def _found_by_the_check(
     root: Path,
     exercise: Exercise,
+    plain: test_program.Result,
     result: test_program.Result,
     mistakes: List[test_program.Case],
     passes: _Passes,
@@ -264,7 +263,7 @@ def _found_by_the_check(
     lines += ["", *_first_failure(root, exercise, result, failures, passes)]
     if failures:
         first = _most_useful(failures, points.steps_of(exercise.contract_file))
-        lines.append(f"  {done.how_it_was_found(first or failures[0])}")
+        lines.append(f"  {done.how_it_was_found(first or failures[0], plain)}")
     return lines
 
 

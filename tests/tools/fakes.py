@@ -69,7 +69,9 @@ elif arguments[0] == "--build":
         time.sleep(600)
     for number, target in enumerate(targets, 1):
         print(f"[{{number}}/{{len(targets)}}] Linking {{target}}", flush=True)
-        program = root / "programs" / target
+        program = root / "programs" / build.name / target
+        if not program.exists():
+            program = root / "programs" / target
         if not program.exists():
             print(f"ninja: error: unknown target '{{target}}'")
             sys.exit(1)

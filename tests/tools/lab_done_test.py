@@ -8,7 +8,7 @@ import unittest
 from pathlib import Path
 from unittest import mock
 
-from fakes import STARTER, LabTest
+from fakes import STARTER, LabTest, gtest_program, script
 from lablib import build, counters, done, test_program, testing
 from lablib.counters import Row
 from lablib.device import Device
@@ -112,7 +112,7 @@ class DoneTest(LabTest):
             done.check(
                 self.root,
                 exercise,
-                [Case("Suite.A")],
+                Result({"Suite.A": Case("Suite.A")}),
                 solution=False,
                 device=cpu,
                 case_limit=60,
@@ -131,6 +131,29 @@ class DoneTest(LabTest):
         self.assertIn("Every value was right. The check build found the race", done.stdout)
         self.assertNotIn("Done", done.stdout)
         self.assertEqual("started", self.state())
+
+    def on_a_gpu(self, watched: str):
+        """Tests an exercise of which a GPU has one test, and the CPU device two more. `watched`:
+        what the check build does."""
+        script(self.bin / "nvcc", "#!/bin/sh\n")
+        script(self.bin / "nvidia-smi", "#!/bin/sh\necho 'GPU 0: NVIDIA H200 (UUID: GPU-1)'\n")
+        self.gtest("lab_test.05.1", ["A"])
+        for target in ("cases.05.1", "watched_lab_test.05.1"):
+            gtest_program(self.root / "programs/cpu" / target, ["A", "B", "CallsFail"], watched)
+        return self.lab("test", "05.1", LAB_DEVICE="gpu")
+
+    def test_what_a_gpu_cannot_run_is_run_on_the_cpu_device(self):
+        done = self.on_a_gpu("True")
+        self.assert_status(0, done)
+        self.assertRegex(
+            done.stdout, r"right +1 test on the GPU\n +no races +all 3 tests, with every access"
+        )
+        done = self.on_a_gpu("name != 'CallsFail' or fails('nobody asked cudaMemcpy')")
+        self.assert_status(1, done)
+        self.assertIn("All tests pass, and yet 05.1 dot_product is not done", done.stdout)
+        self.assertIn("first, Suite.CallsFail:\n  nobody asked cudaMemcpy", done.stdout)
+        self.assertIn("A GPU does not have this test", done.stdout)
+        self.assertNotIn("Done", done.stdout)
 
     def test_wrong_values_in_the_check_build_are_about_rounding_or_luck(self):
         self.gtest("lab_test.05.1", ["A"], watched="fails('got 1, expected 2')")
@@ -416,7 +439,7 @@ class DoneTest(LabTest):
             found = done.check(
                 self.root,
                 resolve_one(self.root, "05.1"),
-                cases,
+                Result({case.name: case for case in cases}),
                 solution=False,
                 device=Device("cpu", ""),
                 case_limit=60,
@@ -442,6 +465,8 @@ class DoneTest(LabTest):
             "lab_test.05.1", ["A", "Work"], watched="name != 'Work' or fails('by one thread')"
         )
         ticks = iter(range(0, 1_000_000, 100))
+        cases = [Case("Suite.A", seconds=1), Case("Suite.Work", seconds=9)]
+        plain = Result({case.name: case for case in cases})
         with (
             mock.patch.dict(os.environ, self.env),
             mock.patch.object(done, "time", mock.Mock(monotonic=lambda: float(next(ticks)))),
@@ -450,7 +475,7 @@ class DoneTest(LabTest):
             found = done.check(
                 self.root,
                 resolve_one(self.root, "05.1"),
-                [Case("Suite.A", seconds=1), Case("Suite.Work", seconds=9)],
+                plain,
                 solution=False,
                 device=Device("cpu", ""),
                 case_limit=60,
@@ -460,6 +485,7 @@ class DoneTest(LabTest):
 
     def test_where_a_bonus_is_begun_the_core_has_no_more_time_than_there_is(self):
         begun = self.root / "begun"  # by the slow one: then the time is over
+        cases = [Case("Suite.Slow", seconds=9), Case("Suite.A"), Case("Suite.Work", seconds=1)]
         self.gtest(
             "lab_test.05.1",
             ["A", "Slow", "Work"],
@@ -478,7 +504,7 @@ class DoneTest(LabTest):
             found = done.check(
                 self.root,
                 resolve_one(self.root, "05.1"),
-                [Case("Suite.Slow", seconds=9), Case("Suite.A"), Case("Suite.Work", seconds=1)],
+                Result({case.name: case for case in cases}),
                 solution=False,
                 device=Device("cpu", ""),
                 case_limit=60,
@@ -672,7 +698,9 @@ class WordsTest(unittest.TestCase):
             ("Requires.Work", "the kernels read 4 bytes: who did the rest?", "counting what each"),
         ):
             case = Case(name, "failed", [Said(said, True)])
-            self.assertIn(how, done.how_it_was_found(case), said)
+            passed = Result({name: Case(name, "passed")})
+            self.assertIn(how, done.how_it_was_found(case, passed), said)
+            self.assertIn("A GPU does not have this test", done.how_it_was_found(case, Result()))
 
     def test_the_cost_in_a_line(self):
         rows = [
