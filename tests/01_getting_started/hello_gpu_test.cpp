@@ -82,6 +82,26 @@ REQUIRED_WORK(ItsOwnLineFromEachThread) {
 #endif
 }
 
+/// Whether this call has what kernels have printed written out, on a GPU: the CUDA C++ Programming
+/// Guide lists these, and a query is none of them.
+bool writes_out_what_kernels_print(const std::string& call) {
+  return call.ends_with("Synchronize") || call == "cudaStreamAddCallback" ||
+         call == "cudaDeviceReset" ||
+         (call.starts_with("cudaMemcpy") && call.find("Async") == std::string::npos);
+}
+
+REQUIRED_WORK(ACallAfterTheLaunchThatWritesOutTheBufferOfAGpu) {
+  // (The CPU device writes each line at once.)
+  const lab::testing::work done = work_of([] { return matches(check(printed_by(2, 5), 2, 5)); });
+  EXPECT_TRUE(as_required(done, {.threads = 2 * 5, .blocks = 2, .only_shape = true}));
+  const auto launch =
+      std::find_if(done.sequence.rbegin(), done.sequence.rend(),
+                   [](const std::string& call) { return call.starts_with("cudaLaunch"); });
+  EXPECT_TRUE(std::any_of(done.sequence.rbegin(), launch, writes_out_what_kernels_print))
+      << "nothing waits for the kernel by a call such as cudaDeviceSynchronize: a GPU keeps the "
+         "lines in its buffer until then, even if the kernel has ended";
+}
+
 // --- one line per thread -------------------------------------------------------------------------
 
 struct launch {
