@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "fault_tests.hpp"
+#include "full_size.hpp"
 #include "lab/errors.hpp"
 #include "lab/launch_limits.hpp"
 #include "lab_testing.hpp"
@@ -46,6 +47,7 @@ using lab::scaling_study::study;
 using lab::scaling_study::wrong_product;
 using lab::testing::at_other_sizes;
 using lab::testing::bytes_of;
+using lab::testing::expect_at_full_size;
 using lab::testing::expect_failures_reported;
 using lab::testing::matches;
 using lab::testing::work_of;
@@ -169,6 +171,17 @@ TEST(Study, MeasuresAsManyRowsAsAGridHasBlocksForAndRefusesOneMore) {
   EXPECT_TRUE(matches(check(study(fits, smallest, once), fits, smallest, once)));
   EXPECT_THROW(study(std::vector{make_problem({most + 1, 1, 1}, 22)}, smallest, once),
                lab::invalid_input);
+}
+
+TEST(Study, MeasuresMoreColumnsThanAGridHasRowsOfBlocksFor) {
+  // Only m is limited: the last block of columns would be number 65,535 along y.
+  expect_at_full_size([] {
+    const std::size_t n = std::size_t{lab::device_limit(cudaDevAttrMaxGridDimY)} * kBlocks[0] + 1;
+    const std::vector<unsigned> smallest = {kBlocks[0]};
+    const std::vector<problem> wide = {make_problem({1, n, 1}, 26)};
+    const plan once{.samples = 1, .sample_ms = 0};
+    return matches(check(study(wide, smallest, once), wide, smallest, once));
+  });
 }
 
 // --- samples -------------------------------------------------------------------------------------
