@@ -313,6 +313,14 @@ TEST(Blocks16x16, DrawsMoreRowsThanAGridHasBlocks) {
   EXPECT_TRUE(is_exact(step::blocks_16x16, {.width = 2, .height = 65'537, .max_iterations = 20}));
 }
 
+TEST_P(EachStep, DrawsMoreColumnsThanAGridHasRowsOfBlocksFor) {
+  // Along x, a grid may have far more blocks.
+  const int across = version() == step::one_thread_per_block ? 1 : 16;
+  expect_at_full_size([&] {
+    return is_exact(version(), {.width = 65'535 * across + 1, .height = 1, .max_iterations = 3});
+  });
+}
+
 TEST(Blocks16x16, RefusesMoreRowsThanAGridHasBlocksFor) {
   EXPECT_THROW(compute(step::blocks_16x16, {.width = 1, .height = 16 * 65'535 + 1}),
                lab::invalid_input);
