@@ -124,6 +124,27 @@ REQUIRED_WORK(OfOneArrayAndLinearMemoryTheArrayHasTheFirstVector) {
       << calls[is_of_a[0] ? 1 : 0];
 }
 
+REQUIRED_WORK(BothKindsWhereAVectorIsMultipliedByItself) {
+  // One copy of it is enough, unless the step has two kinds of memory.
+  const vector a = whole_numbers(20'011, 1, -9, 14);
+  for (const auto& [version, name] : kSteps) {
+    const lab::testing::work done =
+        work_of([&, version = version] { return is_exact(version, a, a); });
+    EXPECT_TRUE(as_required(done, {.calls = {"cudaCreateTextureObject"}})) << name;
+    std::ptrdiff_t arrays = 0;
+    for (const auto& [call, times] : done.calls)
+      if (call.starts_with("cudaMalloc") && call.ends_with("Array")) arrays += times;
+    EXPECT_EQ(arrays != 0, version != step::linear_linear)
+        << name << ": " << arrays << " arrays, where a is multiplied by itself";
+    // The memory of an array is among the device's.
+    const auto has_a_vector = [&](std::size_t bytes) { return bytes >= bytes_of(a); };
+    const auto blocks = std::ranges::count_if(done.device_memory, has_a_vector) +
+                        std::ranges::count_if(done.host_memory, has_a_vector);
+    EXPECT_TRUE(blocks > arrays || version == step::array_array)
+        << name << ": no linear memory for a, where a is multiplied by itself";
+  }
+}
+
 REQUIRED_WORK(TheCurrentDeviceIsAskedForItsLimitsAndDoesTheWork) {
   const int device = lab::device_count() - 1;
   const on_device here(device);
