@@ -254,10 +254,11 @@ static bool is_routine(std::string_view name) {
 }
 
 struct recording::recorder final : cpu_device::observer {
-  recorder(std::vector<double> kernels_take, std::vector<double> copies_take)
+  recorder(std::vector<double> kernels_take, std::vector<double> copies_take, double memset_takes)
       : pretends(!kernels_take.empty()),
         kernel_ms(std::move(kernels_take)),
-        copy_ms(std::move(copies_take)) {
+        copy_ms(std::move(copies_take)),
+        memset_ms(memset_takes) {
     using cpu_device::event_kind;
     if (pretends) cpu_device::set_event_clock([] { return now.load(); });
     were_apart = cpu_device::set_lanes_apart(false);  // what lanes do together is counted
@@ -511,6 +512,10 @@ struct recording::recorder final : cpu_device::observer {
       has_taken(copy_ms[std::min<std::uint64_t>(copies_of[e.kind]++, copy_ms.size() - 1)]);
       ++done.pretended_copies;
     }
+    if (pretends && e.from == nullptr && routines == 0) {
+      has_taken(memset_ms);
+      ++done.pretended_memsets;
+    }
     if (e.from != nullptr)
       done.copies.push_back({e.bytes, e.kind, e.stream, done.kernels.size(),
                              of_host.type == cudaMemoryTypeHost, content, zeros,
@@ -547,6 +552,7 @@ struct recording::recorder final : cpu_device::observer {
   const bool pretends;
   bool were_apart = false;
   const std::vector<double> kernel_ms, copy_ms;
+  const double memset_ms;
   std::map<int, std::uint64_t> copies_of;  // each kind, that took their time
   int routines = 0;                        // of libraries, that run
   std::mutex mutex;
@@ -929,8 +935,8 @@ before_call::before_call(std::string, unsigned, std::function<void()>) {}
 
 #endif
 
-recording::recording(std::vector<double> kernel_ms, std::vector<double> copy_ms)
-    : recorder_(std::make_unique<recorder>(std::move(kernel_ms), std::move(copy_ms))) {}
+recording::recording(std::vector<double> kernel_ms, std::vector<double> copy_ms, double memset_ms)
+    : recorder_(std::make_unique<recorder>(std::move(kernel_ms), std::move(copy_ms), memset_ms)) {}
 recording::~recording() = default;
 nothing_comes_back::nothing_comes_back() : eraser_(std::make_unique<eraser>()) {}
 nothing_comes_back::~nothing_comes_back() = default;

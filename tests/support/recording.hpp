@@ -109,7 +109,7 @@ struct recorded_work {
   std::map<std::string, cost> costs;  ///< watched; empty where the counters had no room
   std::size_t received_by_mpi = 0;    ///< bytes that came to ranks of an MPI job, by MPI
   /// Where the recording pretends how long things take (see below): of how many that was.
-  std::uint64_t pretended_kernels = 0, pretended_copies = 0;
+  std::uint64_t pretended_kernels = 0, pretended_copies = 0, pretended_memsets = 0;
   bool watched = false;
 
   std::uint64_t bytes_copied(int kind) const;
@@ -126,15 +126,16 @@ namespace detail {
 /// of a library take as many milliseconds as it was told (number n kernel_ms[n], those after the
 /// last one as long as that one), each copy between host and device a million seconds (or likewise
 /// what it was told: of those to the device number n takes copy_ms[n], and so of those to the
-/// host), and everything else no time. And the first kernels really take a millisecond, so that a
-/// host's clock shows something.
+/// host), each memset as long as it was told, and everything else no time. And the first kernels
+/// really take a millisecond, so that a host's clock shows something.
 class recording {
  public:
-  static constexpr double kKernelMs = 1e3, kCopyMs = 1e9;
+  static constexpr double kKernelMs = 1e3, kCopyMs = 1e9, kMemsetMs = 1;
   static constexpr std::uint64_t kSlowKernels = 20;
 
   /// No kernel_ms: it pretends nothing.
-  explicit recording(std::vector<double> kernel_ms = {}, std::vector<double> copy_ms = {kCopyMs});
+  explicit recording(std::vector<double> kernel_ms = {}, std::vector<double> copy_ms = {kCopyMs},
+                     double memset_ms = 0);
   recording(const recording&) = delete;
   recording& operator=(const recording&) = delete;
   ~recording();

@@ -288,7 +288,8 @@ std::string complaint_of_time(double ms, double by_the_host, const recorded_work
   const double copies = std::floor(ms / recording::kCopyMs + 1e-6);
   const double kernels = (ms - copies * recording::kCopyMs) / recording::kKernelMs;
   const std::string by_the_test =
-      " (In this test, events say that a kernel takes 1000 ms and that such a copy takes 1e9 ms.)";
+      " (In this test, events say that a kernel takes 1000 ms, a memset 1 ms, and such a copy 1e9 "
+      "ms.)";
   if (what == timed::everything)
     return copies >= static_cast<double>(done.pretended_copies)
                ? ""
@@ -307,8 +308,14 @@ std::string complaint_of_time(double ms, double by_the_host, const recorded_work
     return "it contains only a part of the " + std::to_string(done.pretended_kernels) +
            " kernels: record one event before the first launch, and one after the last." +
            by_the_test;
+  constexpr double kMemset = recording::kMemsetMs / recording::kKernelMs;  // in kernels
+  if (what == timed::kernel && kernels - std::floor(kernels + kMemset / 2) > kMemset / 2)
+    return "it contains a memset, but should be the time of the kernel alone: clear memory before "
+           "the first event, or in the second function that time_kernel() takes." +
+           by_the_test;
   if (copies > static_cast<double>(done.pretended_copies) ||
-      (copies < 1 && kernels > static_cast<double>(done.pretended_kernels) + 0.001))
+      (copies < 1 && kernels > static_cast<double>(done.pretended_kernels) +
+                                   kMemset * static_cast<double>(done.pretended_memsets) + 0.001))
     return "it is longer than everything that the device did." + by_the_test;
   return {};
 }

@@ -223,8 +223,8 @@ void let_the_newest_stream_go_first();
 
 /// What a measured time must contain.
 enum class timed : std::uint8_t {
-  kernel,       ///< a kernel, and no copy between host and device
-  kernels,      ///< the same, and most of the kernels that run
+  kernel,       ///< a kernel alone: no copy between host and device, and no memset
+  kernels,      ///< most of the kernels that run, and no such copy; memsets may be in it
   with_copies,  ///< kernels, and perhaps what is copied between them
   everything,   ///< all copies between host and device
 };
@@ -243,7 +243,8 @@ template <class Call>
 ::testing::AssertionResult is_time_of(timed what, const Call& call) {
 #ifdef __CPU_DEVICE__
   let_the_newest_stream_go_first();  // a launch returns before the kernel has run, as on a GPU
-  detail::recording seen({detail::recording::kKernelMs});
+  detail::recording seen({detail::recording::kKernelMs}, {detail::recording::kCopyMs},
+                         detail::recording::kMemsetMs);
   const host_timer since;
   const float milliseconds = call();
   return detail::is_measured(milliseconds, since.milliseconds(), seen.finish(), what);

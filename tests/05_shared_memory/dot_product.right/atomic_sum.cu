@@ -95,11 +95,12 @@ result dot(step version, std::span<const float> a, std::span<const float> b) {
 
   const auto run = [&](auto* kernel, unsigned threads, std::size_t most, std::size_t shared_bytes) {
     const unsigned blocks = blocks_for(a.size(), threads, most);
-    return time_kernel([&] {
-      CUDA_CHECK(cudaMemset(sum.data(), 0, sizeof(double)));
-      kernel<<<blocks, threads, shared_bytes>>>(device_a.data(), device_b.data(), sum.data(),
-                                                a.size());
-    });
+    return time_kernel(
+        [&] {
+          kernel<<<blocks, threads, shared_bytes>>>(device_a.data(), device_b.data(), sum.data(),
+                                                    a.size());
+        },
+        [&] { CUDA_CHECK(cudaMemset(sum.data(), 0, sizeof(double))); });
   };
   // As many blocks of 256 threads as the limit on resident threads allows: these kernels need
   // little else.

@@ -138,11 +138,12 @@ result dot(step version, std::span<const float> a, std::span<const float> b) {
   const device_buffer device_b(b);
   device_buffer<float> partial(1 + blocks);
   device_buffer<unsigned> finished(1);
-  const float kernel_ms = time_kernel([&] {
-    CUDA_CHECK(cudaMemset(finished.data(), 0, sizeof(unsigned)));
-    kernel<<<blocks, threads, shared_bytes>>>(device_a.data(), device_b.data(), partial.data(),
-                                              finished.data(), n);
-  });
+  const float kernel_ms = time_kernel(
+      [&] {
+        kernel<<<blocks, threads, shared_bytes>>>(device_a.data(), device_b.data(), partial.data(),
+                                                  finished.data(), n);
+      },
+      [&] { CUDA_CHECK(cudaMemset(finished.data(), 0, sizeof(unsigned))); });
   float sum = 0;
   CUDA_CHECK(cudaMemcpy(&sum, partial.data(), sizeof sum, cudaMemcpyDeviceToHost));
   return {sum, kernel_ms};
