@@ -269,6 +269,10 @@ void fill_new_memory_with(unsigned char byte) {
   grading::chosen().fill = byte;
   (void)grading::ask<bool, unsigned char>("fill_new_memory_with", false, byte);
 }
+void set_blocks_that_run(std::uint64_t first, std::uint64_t count) {
+  (void)grading::ask<bool, std::uint64_t, std::uint64_t>("set_blocks_that_run", false, first,
+                                                         count);
+}
 void set_peer_group(unsigned devices) {
   grading::chosen().peers = devices;
   (void)grading::ask<bool, unsigned>("set_peer_group", false, devices);

@@ -126,6 +126,7 @@ const offer kOffers[] = {
     setting<cpu_device::thread_order, unsigned>("set_thread_order", cpu_device::set_thread_order),
     setting<cpu_device::stream_policy>("set_stream_policy", cpu_device::set_stream_policy),
     setting<unsigned>("set_peer_group", cpu_device::set_peer_group),
+    setting<std::uint64_t, std::uint64_t>("set_blocks_that_run", cpu_device::set_blocks_that_run),
     setting<cpu_device::lanes_get>("set_lanes_get", cpu_device::set_lanes_get),
     setting<bool, raw<cudaDeviceProp>, int>("set_said_of_devices",
                                             [](bool is_said, const raw<cudaDeviceProp>& what,

@@ -11,6 +11,7 @@
 #include <tuple>
 
 #include "fault_tests.hpp"
+#include "few_blocks.hpp"
 #include "full_size.hpp"
 #include "lab/device_limits.hpp"
 #include "lab/errors.hpp"
@@ -23,6 +24,7 @@ namespace {
 using lab::testing::at_other_sizes;
 using lab::testing::expect_at_full_size;
 using lab::testing::expect_failures_reported;
+using lab::testing::few_blocks;
 using lab::testing::is_time_of;
 using lab::testing::matches;
 using lab::testing::timed;
@@ -150,6 +152,18 @@ TEST_P(EachKind, AddsAsManyTermsAsItCan) {
   const auto& [version, type, name] = GetParam();
   EXPECT_TRUE(matches(lab::compare(sum(version, type, 2, kMostTerms).value, exact(2),
                                    {.absolute = error_bound(version, type, 2, kMostTerms)})));
+}
+
+TEST_P(EachKind, AddsTheLastOfAsManyTermsAsItCan) {
+  // Term 2^32 is the only one whose number does not fit into 32 bits: if it becomes 0, the term is
+  // infinite. The last block has it, and only that one runs here.
+  if (GetParam().type == precision::in_double) return;  // the same kernel
+  expect_at_full_size([] {
+    const few_blocks last(lab::zeta::kBlocks - 1);
+    const double value = sum(GetParam().version, GetParam().type, 2, kMostTerms).value;
+    EXPECT_GT(value, 0);
+    EXPECT_LT(value, 2);
+  });
 }
 
 TEST_P(EachKind, AddsMoreTermsThanAFloatCanCount) {

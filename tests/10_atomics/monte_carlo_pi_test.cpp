@@ -17,8 +17,10 @@
 #include <vector>
 
 #include "fault_tests.hpp"
+#include "few_blocks.hpp"
 #include "full_size.hpp"
 #include "lab/cuda_check.hpp"
+#include "lab/device_limits.hpp"
 #include "lab/errors.hpp"
 #include "lab/time_kernel.hpp"
 #include "lab_testing.hpp"
@@ -45,6 +47,7 @@ using lab::monte_carlo_pi::step;
 using lab::testing::at_other_sizes;
 using lab::testing::expect_at_full_size;
 using lab::testing::expect_failures_reported;
+using lab::testing::few_blocks;
 using lab::testing::is_time_of;
 using lab::testing::timed;
 using lab::testing::work_of;
@@ -217,6 +220,19 @@ TEST_P(EachStep, CountsEveryHitOfTheProgramsPoints) {
     EXPECT_EQ(result.atomics, claimed_atomics(version(), result));
     // A hundred thousand for each thread: more than 16 bits can count.
     EXPECT_EQ(count_hits(version(), kDefaultPoints, 10, {1, 32}).hits, result.hits);
+  });
+}
+
+TEST_P(EachStep, CountsTheMostPointsThatItTakes) {
+  // One block of a large grid, with its share of them: all of them would take minutes.
+  if (!lab::on_cpu_device()) GTEST_SKIP() << "a GPU runs all blocks";
+  expect_at_full_size([&] {
+    const grid wanted{.blocks = 16'384, .threads = 256};
+    const few_blocks last(wanted.blocks - 1);
+    const auto hits = static_cast<double>(count_hits(version(), kMostPoints, 11, wanted).hits);
+    const double share = std::numbers::pi / 4 * static_cast<double>(kMostPoints) / wanted.blocks;
+    EXPECT_GT(hits, share / 2) << "of a block that should have " << share;
+    EXPECT_LT(hits, share * 2) << "of a block that should have " << share;
   });
 }
 

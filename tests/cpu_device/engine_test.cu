@@ -33,6 +33,40 @@ __global__ void count_visits(int* visits, int* wrong) {
     atomicAdd(wrong, 1);
 }
 
+TEST(Engine, RunsTheBlocksAskedFor) {
+  const dim3 grid(3, 5, 2), block(33);
+  constexpr unsigned kFirst = 7, kCount = 11;
+  in_every_order([&] {
+    const device_array<int> visits(30 * 33, 0), wrong(1, 0);
+    cpu_device::set_blocks_that_run(kFirst, kCount);
+    count_visits<<<grid, block>>>(visits.data(), wrong.data());
+    EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+    cpu_device::set_blocks_that_run();
+    std::vector<int> expected(30 * 33, 0);
+    std::fill_n(expected.begin() + kFirst * 33, kCount * 33, 1);
+    EXPECT_EQ(visits.to_host(), expected);
+
+    count_visits<<<grid, block>>>(visits.data(), wrong.data());
+    EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+    for (int& each : expected) ++each;
+    EXPECT_EQ(visits.to_host(), expected) << "all of them again";
+    EXPECT_EQ(wrong.to_host()[0], 0);
+  });
+}
+
+TEST(Engine, RunsAllBlocksThatWaitForEachOther) {
+  const device_array<int> visits(3 * 32, 0), wrong(1, 0);
+  int *to = visits.data(), *to_wrong = wrong.data();
+  void* arguments[] = {&to, &to_wrong};
+  cpu_device::set_blocks_that_run(1, 1);
+  EXPECT_EQ(cudaLaunchCooperativeKernel(reinterpret_cast<const void*>(&count_visits), 3, 32,
+                                        arguments, 0, nullptr),
+            cudaSuccess);
+  EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+  cpu_device::set_blocks_that_run();
+  EXPECT_EQ(visits.to_host(), std::vector<int>(3 * 32, 1));
+}
+
 __global__ void take_number(int* next, int* number) { number[threadIdx.x] = atomicAdd(next, 1); }
 
 std::vector<int> start_order(thread_order order, unsigned seed) {

@@ -51,6 +51,13 @@ std::size_t live_bytes();
 /// That of them which was made last, in words, with the line that made it; empty if there is none.
 std::string newest_allocation();
 
+/// Which blocks of a launch run, from now on: `count` of them from number `first` on, counted along
+/// x first, then y, then z. The others are left out, as if they had nothing to do. So a kernel
+/// whose blocks do not need each other shows what a few of them do at a size at which all would
+/// take hours. Launches whose blocks wait for each other (cooperative ones, and clusters) run all.
+constexpr std::uint64_t kEveryBlock = ~std::uint64_t{0};
+void set_blocks_that_run(std::uint64_t first = 0, std::uint64_t count = kEveryBlock);
+
 /// What each byte of new memory (of a device, managed or pinned) contains until it is written, from
 /// now on: 0xFF at first, which is NaN or -1. Testing a program with several bytes shows whether it
 /// depends on one of them.

@@ -931,6 +931,8 @@ void run_blocks(void* argument) {
     if (launch.order == thread_order::random)
       b = static_cast<std::uint64_t>(
           (static_cast<uint128>(i) * launch.block_step + launch.block_first) % launch.block_count);
+    if (b - launch.first_wanted >= launch.count_wanted) [[unlikely]]
+      continue;
     if (is_line) {
       blockIdx = {static_cast<unsigned>(b), 0, 0};
     } else if (launch.clusters != nullptr) {

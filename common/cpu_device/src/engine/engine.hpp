@@ -107,6 +107,7 @@ struct running_launch {
   bool wakes_spinners = false;  // threads may be let go while another one spins
 
   std::uint64_t block_count = 0;
+  std::uint64_t first_wanted = 0, count_wanted = kEveryBlock;  // the other blocks are left out
   std::uint32_t first_serial = 1;  // block b of this launch has the serial number first_serial + b
   std::uint64_t block_step = 1, block_first = 0;  // random order: a walk that meets every block
   std::uint64_t resident = 0;  // the most blocks that run at the same time; 0: any number

@@ -207,6 +207,8 @@ std::set<worker*>& registry() {
   return *all;
 }
 
+std::atomic<std::uint64_t> first_wanted = 0, count_wanted = kEveryBlock;
+
 std::mutex order_mutex;
 order_setting& order_now() {
   static order_setting setting = read_order();
@@ -225,6 +227,11 @@ unsigned blocks_per_worker() { return std::clamp(1024 / worker_count(), 2U, 32U)
 void set_thread_order(thread_order order, unsigned seed) {
   const std::lock_guard lock(order_mutex);
   order_now() = {order, seed};
+}
+
+void set_blocks_that_run(std::uint64_t first, std::uint64_t count) {
+  first_wanted = first;
+  count_wanted = count;
 }
 
 thread_order current_order(unsigned& seed) {
@@ -287,6 +294,10 @@ cudaError_t run_launch(running_launch& launch) {
   }
   static std::atomic<std::uint32_t> serials{1};
   launch.first_serial = serials.fetch_add(static_cast<std::uint32_t>(launch.block_count));
+  if (launch.together == 1) {
+    launch.first_wanted = first_wanted;
+    launch.count_wanted = count_wanted;
+  }
   // Who is there for blocks that need each other, and for as many others as there are cores.
   const std::uint64_t workers =
       std::min(std::max<std::uint64_t>(worker_count(), launch.together), launch.block_count);
