@@ -35,14 +35,15 @@ void tell(const char* what) noexcept {
 namespace lab::testing::detail {
 
 struct recording::recorder {
-  recorder(const std::vector<double>& kernel_ms, const std::vector<double>& copy_ms) {
+  recorder(const std::vector<double>& kernel_ms, const std::vector<double>& copy_ms,
+           double memset_ms) {
     grading::go_on();
-    (void)wire::call<bool, const std::vector<double>&, const std::vector<double>&>(
-        grading::function("begin_recording"), kernel_ms, copy_ms);
+    (void)wire::call<bool, const std::vector<double>&, const std::vector<double>&, double>(
+        grading::function("begin_recording"), kernel_ms, copy_ms, memset_ms);
   }
 };
-recording::recording(std::vector<double> kernel_ms, std::vector<double> copy_ms)
-    : recorder_(std::make_unique<recorder>(kernel_ms, copy_ms)) {}
+recording::recording(std::vector<double> kernel_ms, std::vector<double> copy_ms, double memset_ms)
+    : recorder_(std::make_unique<recorder>(kernel_ms, copy_ms, memset_ms)) {}
 recording::~recording() = default;  // the worker ends it when the next one begins
 recorded_work recording::finish() {
   return wire::call<recorded_work>(grading::function("finish_recording"));

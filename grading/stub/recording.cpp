@@ -111,10 +111,11 @@ const offer kOffers[] = {
                         []() -> std::uint64_t { return others() ? others()->came() : 0; })},
     end_of("others_are_gone", others),
     {"begin_recording",
-     wire::handler_of<bool, const std::vector<double>&, const std::vector<double>&>(
-         [](const std::vector<double>& kernel_ms, const std::vector<double>& copy_ms) {
+     wire::handler_of<bool, const std::vector<double>&, const std::vector<double>&, double>(
+         [](const std::vector<double>& kernel_ms, const std::vector<double>& copy_ms,
+            double memset_ms) {
            running().reset();
-           running().emplace(kernel_ms, copy_ms);
+           running().emplace(kernel_ms, copy_ms, memset_ms);
            return true;
          })},
     {"finish_recording", wire::handler_of<lab::testing::recorded_work>([] {

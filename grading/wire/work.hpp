@@ -65,7 +65,7 @@ auto members_of_work(W& w) {
   return std::tie(w.kernels, w.copies, w.device_memory, w.host_memory, w.pinned, w.calls,
                   w.sequence, w.named_streams, w.host_threads, w.stream_ordered, w.in_streams,
                   w.not_accessed, w.costs, w.received_by_mpi, w.watched, w.pretended_kernels,
-                  w.pretended_copies, w.threads_of);
+                  w.pretended_copies, w.pretended_memsets, w.threads_of);
 }
 inline auto members_of(const lab::testing::recorded_work::kernel& k) {
   return members_of_kernel(k);
