@@ -221,7 +221,9 @@ TEST(GlPicture, SaysThatABufferIsTooSmall) {
   const pixel_buffer buffer(4 * 4 * sizeof(rgba) - 1);
   glBindBuffer(GL_PIXEL_UNPACK_BUFFER, buffer.name());
   EXPECT_THROW(drawn.draw(nullptr), lab::gl_error);
-  glBindBuffer(GL_PIXEL_UNPACK_BUFFER, 0);
+  GLint bound = -1;
+  glGetIntegerv(GL_PIXEL_UNPACK_BUFFER_BINDING, &bound);
+  EXPECT_EQ(bound, 0) << "nobody unbinds it when draw() has thrown";
 }
 
 TEST(GlPicture, LeavesNothingBehind) {

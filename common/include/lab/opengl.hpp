@@ -99,7 +99,8 @@ class gl_picture {
   /// Draws width x height pixels (red, green, blue, opacity of 8 bits each), the lowest row first.
   /// They are where `pixels` points to. But while a buffer is bound to GL_PIXEL_UNPACK_BUFFER, the
   /// argument is an offset in it, so nullptr is its beginning: OpenGL takes them from there.
-  /// Throws gl_error when OpenGL reports an error, such as a buffer that is too small.
+  /// Throws gl_error when OpenGL reports an error, such as a buffer that is too small; then no
+  /// buffer is bound there any more.
   void draw(const void* pixels);
 
  private:

@@ -143,7 +143,7 @@ void gl_picture::release() {
   glDeleteTextures(1, &texture_);
 }
 
-void gl_picture::draw(const void* pixels) {
+void gl_picture::draw(const void* pixels) try {
   glBindTexture(GL_TEXTURE_2D, texture_);
   glTexSubImage2D(GL_TEXTURE_2D, 0, 0, 0, width_, height_, GL_RGBA, GL_UNSIGNED_BYTE, pixels);
   glBindTexture(GL_TEXTURE_2D, 0);
@@ -158,6 +158,9 @@ void gl_picture::draw(const void* pixels) {
                     GL_COLOR_BUFFER_BIT, GL_NEAREST);
   glBindFramebuffer(GL_READ_FRAMEBUFFER, static_cast<GLuint>(reading_from));
   check_gl("glBlitFramebuffer");
+} catch (const gl_error&) {
+  glBindBuffer(GL_PIXEL_UNPACK_BUFFER, 0);  // the caller no longer gets there
+  throw;
 }
 
 pixel_buffer::pixel_buffer(std::size_t bytes) {
