@@ -6,6 +6,7 @@
 
 #include "lab/opengl.hpp"
 
+#include <set>
 #include <string>
 
 #include "../wire/exceptions.hpp"
@@ -16,9 +17,13 @@ namespace {
 
 const bool kGlError = wire::add_exception<lab::gl_error>();
 
-int contexts = 0;  // that live here; the worker has one for all of them
+/// The contexts that live here, by number. The worker has one for each.
+std::set<int>& contexts() {
+  static auto* const all = new std::set<int>;  // until the end of the process, as contexts may be
+  return *all;
+}
 
-void make_context() { wire::call<void>(function("gl_context.make")); }
+void make_context(int number) { wire::call<void, int>(function("gl_context.make"), number); }
 
 template <class R, class... P>
 R ask(const char* name, R without_worker, std::type_identity_t<P>... arguments) noexcept {
@@ -37,27 +42,33 @@ using grading::ask;
 namespace lab {
 
 struct gl_context::state {
+  int number = 0;
   std::string description;
 };
 
 gl_context::gl_context() : state_(std::make_unique<state>()) {
-  if (grading::contexts == 0) {
-    grading::make_context();
-    static const bool kAgain = [] {
-      grading::on_new_worker([] {
-        if (grading::contexts > 0) grading::make_context();
-      });
-      return true;
-    }();
-    (void)kAgain;
-  }
-  ++grading::contexts;
-  state_->description = wire::call<std::string>(grading::function("gl_context.description"));
+  static int last = 0;
+  state_->number = ++last;
+  grading::make_context(state_->number);
+  static const bool kAgain = [] {
+    grading::on_new_worker([] {
+      for (const int number : grading::contexts()) grading::make_context(number);
+    });
+    return true;
+  }();
+  (void)kAgain;
+  grading::contexts().insert(state_->number);
+  state_->description =
+      wire::call<std::string, int>(grading::function("gl_context.description"), state_->number);
 }
-gl_context::~gl_context() { --grading::contexts; }  // the worker's ends with it
+gl_context::~gl_context() { grading::contexts().erase(state_->number); }  // the worker's ends later
 const std::string& gl_context::description() const noexcept { return state_->description; }
-void gl_context::leave() { wire::call<void>(grading::function("gl_context.leave")); }
-void gl_context::enter() { wire::call<void>(grading::function("gl_context.enter")); }
+void gl_context::leave() {
+  wire::call<void, int>(grading::function("gl_context.leave"), state_->number);
+}
+void gl_context::enter() {
+  wire::call<void, int>(grading::function("gl_context.enter"), state_->number);
+}
 
 gl_canvas::gl_canvas(int width, int height) : width_(width), height_(height) {
   framebuffer_ = wire::call<GLuint, int, int>(grading::function("gl_canvas.make"), width_, height_);
@@ -72,9 +83,20 @@ bitmap gl_canvas::read() const {
 
 }  // namespace lab
 
-extern "C" {
+extern "C" {  // tests make and delete one object at a time
 GLboolean glIsBuffer(GLuint buffer) {
   return ask<GLboolean, GLuint>("glIsBuffer", GL_FALSE, buffer);
+}
+void glGenBuffers(GLsizei, GLuint* one) { *one = ask<GLuint>("glGenBuffers", 0); }
+void glDeleteBuffers(GLsizei, const GLuint* one) {
+  (void)ask<bool, GLuint>("glDeleteBuffers", false, *one);
+}
+void glGenFramebuffers(GLsizei, GLuint* one) { *one = ask<GLuint>("glGenFramebuffers", 0); }
+void glBindFramebuffer(GLenum where, GLuint framebuffer) {
+  (void)ask<bool, GLenum, GLuint>("glBindFramebuffer", false, where, framebuffer);
+}
+void glDeleteFramebuffers(GLsizei, const GLuint* one) {
+  (void)ask<bool, GLuint>("glDeleteFramebuffers", false, *one);
 }
 void glGetIntegerv(GLenum which, GLint* value) {
   *value = ask<GLint, GLenum>("glGetIntegerv", -1, which);

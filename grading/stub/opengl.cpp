@@ -16,9 +16,9 @@ namespace {
 
 const bool kGlError = wire::add_exception<lab::gl_error>();
 
-std::unique_ptr<lab::gl_context>& context() {
-  static auto* const one = new std::unique_ptr<lab::gl_context>;  // until the end of the process
-  return *one;
+std::map<int, std::unique_ptr<lab::gl_context>>& contexts() {
+  static auto* const all = new std::map<int, std::unique_ptr<lab::gl_context>>;  // until the end
+  return *all;
 }
 std::map<GLuint, std::unique_ptr<lab::gl_canvas>>& canvases() {
   static auto* const all = new std::map<GLuint, std::unique_ptr<lab::gl_canvas>>;
@@ -31,10 +31,12 @@ offer answer(const char* name, Function function) {
 }
 
 const offer kOffers[] = {
-    answer<void>("gl_context.make", [] { context() = std::make_unique<lab::gl_context>(); }),
-    answer<std::string>("gl_context.description", [] { return context()->description(); }),
-    answer<void>("gl_context.leave", [] { context()->leave(); }),
-    answer<void>("gl_context.enter", [] { context()->enter(); }),
+    answer<void, int>("gl_context.make",
+                      [](int number) { contexts()[number] = std::make_unique<lab::gl_context>(); }),
+    answer<std::string, int>("gl_context.description",
+                             [](int number) { return contexts().at(number)->description(); }),
+    answer<void, int>("gl_context.leave", [](int number) { contexts().at(number)->leave(); }),
+    answer<void, int>("gl_context.enter", [](int number) { contexts().at(number)->enter(); }),
     answer<GLuint, int, int>("gl_canvas.make",
                              [](int width, int height) {
                                static GLuint last = 0;
@@ -47,6 +49,33 @@ const offer kOffers[] = {
     answer<lab::bitmap, GLuint>("gl_canvas.read",
                                 [](GLuint number) { return canvases().at(number)->read(); }),
     answer<GLboolean, GLuint>("glIsBuffer", [](GLuint buffer) { return glIsBuffer(buffer); }),
+    answer<GLuint>("glGenBuffers",
+                   [] {
+                     GLuint one = 0;
+                     glGenBuffers(1, &one);
+                     return one;
+                   }),
+    answer<bool, GLuint>("glDeleteBuffers",
+                         [](GLuint one) {
+                           glDeleteBuffers(1, &one);
+                           return true;
+                         }),
+    answer<GLuint>("glGenFramebuffers",
+                   [] {
+                     GLuint one = 0;
+                     glGenFramebuffers(1, &one);
+                     return one;
+                   }),
+    answer<bool, GLenum, GLuint>("glBindFramebuffer",
+                                 [](GLenum where, GLuint framebuffer) {
+                                   glBindFramebuffer(where, framebuffer);
+                                   return true;
+                                 }),
+    answer<bool, GLuint>("glDeleteFramebuffers",
+                         [](GLuint one) {
+                           glDeleteFramebuffers(1, &one);
+                           return true;
+                         }),
     answer<GLint, GLenum>("glGetIntegerv",
                           [](GLenum which) {
                             GLint value = -1;
