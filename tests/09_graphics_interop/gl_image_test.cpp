@@ -18,6 +18,7 @@
 #include "lab/opengl.hpp"
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
+#include "opengl_buffers.hpp"
 #include "reference.hpp"
 #include "required_work.hpp"
 
@@ -31,10 +32,14 @@ using lab::bitmap;
 using lab::rgba;
 using lab::gl_image::compare_with_reference;
 using lab::gl_image::draw;
+using lab::testing::another_context;
 using lab::testing::at_other_sizes;
+using lab::testing::buffers;
+using lab::testing::buffers_before;
 using lab::testing::expect_failures_reported;
 using lab::testing::is_time_of;
 using lab::testing::matches;
+using lab::testing::no_buffer_is_bound;
 using lab::testing::timed;
 using lab::testing::work_of;
 
@@ -138,6 +143,15 @@ TEST(GlImage, DrawsAgainAndInOtherSizes) {
   EXPECT_EQ(draw(20, 30).picture, first);
 }
 
+TEST(GlImage, DrawsInAnotherContext) {
+  EXPECT_TRUE(is_right(20, 30));
+  {
+    const another_context current(*context);
+    EXPECT_TRUE(is_right(20, 30));
+  }
+  EXPECT_TRUE(is_right(20, 30));
+}
+
 TEST(GlImage, DrawsIntoAPictureOfItsOwn) {
   const lab::gl_canvas before(8, 8);
   EXPECT_TRUE(is_right(8, 8));
@@ -146,17 +160,10 @@ TEST(GlImage, DrawsIntoAPictureOfItsOwn) {
 }
 
 TEST(GlImage, LeavesNoBufferAndNothingBound) {
-  const auto buffers = [] {
-    int count = 0;
-    for (GLuint name = 1; name < 100; ++name) count += glIsBuffer(name) == GL_TRUE ? 1 : 0;
-    return count;
-  };
   const int before = buffers();
   EXPECT_TRUE(is_right(18, 12));
   EXPECT_EQ(buffers(), before);
-  GLint bound = -1;
-  glGetIntegerv(GL_PIXEL_UNPACK_BUFFER_BINDING, &bound);
-  EXPECT_EQ(bound, 0);
+  EXPECT_TRUE(no_buffer_is_bound());
   EXPECT_EQ(glGetError(), GLenum{GL_NO_ERROR});
 }
 
@@ -282,7 +289,11 @@ TEST(Comparison, RejectsOtherSizesAndThePictureUpsideDown) {
 }
 
 FAULT_TEST(GlImage, ReportsEveryCallThatFails) {
-  expect_failures_reported([] { return is_right(17, 5); });
+  const buffers_before before;
+  expect_failures_reported([&] {
+    EXPECT_TRUE(before.nothing_left()) << "when a call had failed";
+    return is_right(17, 5);
+  });
 }
 
 }  // namespace

@@ -21,6 +21,7 @@
 #include "lab/opengl.hpp"
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
+#include "opengl_buffers.hpp"
 #include "opengl_uploads.hpp"
 #include "reference.hpp"
 #include "required_work.hpp"
@@ -45,11 +46,16 @@ using lab::heat_interop::kHottest;
 using lab::heat_interop::kLongestSide;
 using lab::heat_interop::reference;
 using lab::heat_interop::step;
+using lab::testing::another_context;
 using lab::testing::at_other_sizes;
+using lab::testing::buffers;
+using lab::testing::buffers_before;
 using lab::testing::expect_at_full_size;
 using lab::testing::expect_failures_reported;
 using lab::testing::is_time_of;
 using lab::testing::matches;
+using lab::testing::no_buffer_is_bound;
+using lab::testing::nowhere_to_draw;
 using lab::testing::timed;
 using lab::testing::work_of;
 
@@ -82,6 +88,14 @@ std::vector<rgba> test_colours() {
     colours.push_back({static_cast<std::uint8_t>(i), static_cast<std::uint8_t>(255 - i),
                        static_cast<std::uint8_t>(37 * i), static_cast<std::uint8_t>(255 - i / 2)});
   return colours;
+}
+
+/// Draws the plate that the reference has after `steps` time steps, and compares.
+::testing::AssertionResult draws(const frame_callback& draw, const plate& p, int steps) {
+  const gl_canvas canvas(p.width, p.height);
+  draw();
+  return matches(compare_with(reference(p.width, p.height, p.initial, p.heaters, steps),
+                              test_colours(), canvas.read(), p.width, p.height));
 }
 
 /// Draws `frames` frames, and compares each.
@@ -301,10 +315,15 @@ TEST_P(EachStep, SharesThePlateWithItsCopies) {
   }
 }
 
-int buffers() {
-  int count = 0;
-  for (GLuint name = 1; name < 1000; ++name) count += glIsBuffer(name) == GL_TRUE ? 1 : 0;
-  return count;
+TEST_P(EachStep, AnimatesInTwoContexts) {
+  // The same plate: what the first animation has of OpenGL means nothing in the other context.
+  const plate p = random_plate(12, 9, 12);
+  const frame_callback first = animate(version(), p.view(), test_colours(), 2);
+  {
+    const another_context current(*context);
+    EXPECT_TRUE(draws(animate(version(), p.view(), test_colours(), 2), p, 2));
+  }
+  EXPECT_TRUE(draws(first, p, 2));
 }
 
 TEST_P(EachStep, MakesItsBufferOnceAndLeavesNothingBound) {
@@ -317,14 +336,23 @@ TEST_P(EachStep, MakesItsBufferOnceAndLeavesNothingBound) {
     EXPECT_EQ(made, version() == step::interop ? before + 1 : before);
     for (int i = 0; i < 3; ++i) {
       draw();
-      GLint bound = -1;
-      glGetIntegerv(GL_PIXEL_UNPACK_BUFFER_BINDING, &bound);
-      EXPECT_EQ(bound, 0);
+      EXPECT_TRUE(no_buffer_is_bound());
     }
     EXPECT_EQ(buffers(), made);
   }
   EXPECT_EQ(buffers(), before);
   EXPECT_EQ(glGetError(), GLenum{GL_NO_ERROR});
+}
+
+TEST_P(EachStep, LeavesNoBufferBoundWhenOpenGlReportsAnError) {
+  const plate p = random_plate(18, 19, 13);
+  const frame_callback draw = animate(version(), p.view(), test_colours(), 0);
+  {
+    const nowhere_to_draw meanwhile;
+    EXPECT_THROW(draw(), lab::gl_error);
+    EXPECT_TRUE(no_buffer_is_bound());
+  }
+  EXPECT_TRUE(draws(draw, p, 0));
 }
 
 TEST(Interop, GivesOpenGlNoPixelsOfTheHost) {
@@ -367,6 +395,14 @@ TEST_P(EachStep, SaysHowLongItTook) {
   const gl_canvas canvas(30, 20);
   EXPECT_TRUE(
       is_time_of(timed::kernel, [&] { return animate(version(), p.view(), test_colours(), 2)(); }));
+}
+
+TEST_P(EachStep, SaysOfEachFrameHowLongItTook) {
+  const plate p = random_plate(30, 20, 7);
+  const gl_canvas canvas(30, 20);
+  const frame_callback draw = animate(version(), p.view(), test_colours(), 2);
+  draw();
+  EXPECT_TRUE(is_time_of(timed::kernel, draw));
 }
 
 // --- refusals ------------------------------------------------------------------------------------
@@ -432,7 +468,24 @@ TEST(Colours, AreThoseOf084) {
 
 FAULT_TEST_P(EachStep, ReportsEveryCallThatFails) {
   const plate p = random_plate(17, 5, 1);
-  expect_failures_reported([&] { return is_right(version(), p, 2, 2); }, p.initial, p.heaters);
+  const buffers_before before;
+  expect_failures_reported(
+      [&] {
+        EXPECT_TRUE(before.nothing_left()) << "when a call had failed";
+        return is_right(version(), p, 2, 2);
+      },
+      p.initial, p.heaters);
+}
+
+FAULT_TEST_P(EachStep, GoesOnAfterAFrameThatFailed) {
+  // Without time steps, so that all frames are the same.
+  const plate p = random_plate(17, 5, 1);
+  const frame_callback draw = animate(version(), p.view(), test_colours(), 0);
+  const buffers_before before;
+  expect_failures_reported([&] {
+    EXPECT_TRUE(before.nothing_left()) << "when a frame had failed";
+    return draws(draw, p, 0);
+  });
 }
 
 TEST_P(EachStep, IsRightAtTheProgramsSize) {

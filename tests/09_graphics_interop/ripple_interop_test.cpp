@@ -18,6 +18,7 @@
 #include "lab/opengl.hpp"
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
+#include "opengl_buffers.hpp"
 #include "opengl_uploads.hpp"
 #include "reference.hpp"
 #include "required_work.hpp"
@@ -38,11 +39,16 @@ using lab::ripple_interop::frame;
 using lab::ripple_interop::frame_callback;
 using lab::ripple_interop::kDefaultSize;
 using lab::ripple_interop::step;
+using lab::testing::another_context;
 using lab::testing::at_other_sizes;
+using lab::testing::buffers;
+using lab::testing::buffers_before;
 using lab::testing::expect_at_full_size;
 using lab::testing::expect_failures_reported;
 using lab::testing::is_time_of;
 using lab::testing::matches;
+using lab::testing::no_buffer_is_bound;
+using lab::testing::nowhere_to_draw;
 using lab::testing::timed;
 using lab::testing::work_of;
 
@@ -211,10 +217,16 @@ TEST_P(EachStep, AnimatesOnAfterTheOriginalIsGone) {
   EXPECT_TRUE(draws(copy, canvas, 18, 19, 12));
 }
 
-int buffers() {
-  int count = 0;
-  for (GLuint name = 1; name < 1000; ++name) count += glIsBuffer(name) == GL_TRUE ? 1 : 0;
-  return count;
+TEST_P(EachStep, AnimatesInTwoContexts) {
+  // Of one size: what the first pond has of OpenGL means nothing in the other context.
+  const frame_callback first = animate(version(), 12, 9);
+  {
+    const another_context current(*context);
+    const gl_canvas canvas(12, 9);
+    EXPECT_TRUE(draws(animate(version(), 12, 9), canvas, 12, 9, 5));
+  }
+  const gl_canvas canvas(12, 9);
+  EXPECT_TRUE(draws(first, canvas, 12, 9, 6));
 }
 
 TEST_P(EachStep, MakesItsBufferOnceAndDeletesIt) {
@@ -237,13 +249,21 @@ TEST_P(EachStep, LeavesNoBufferBound) {
   const gl_canvas canvas(18, 19);
   const frame_callback draw = animate(version(), 18, 19);
   for (int tick = 0; tick < 2; ++tick) {
-    GLint bound = -1;
-    glGetIntegerv(GL_PIXEL_UNPACK_BUFFER_BINDING, &bound);
-    EXPECT_EQ(bound, 0);
+    EXPECT_TRUE(no_buffer_is_bound());
     draw(tick);
-    glGetIntegerv(GL_PIXEL_UNPACK_BUFFER_BINDING, &bound);
-    EXPECT_EQ(bound, 0);
+    EXPECT_TRUE(no_buffer_is_bound());
   }
+}
+
+TEST_P(EachStep, LeavesNoBufferBoundWhenOpenGlReportsAnError) {
+  const gl_canvas canvas(18, 19);
+  const frame_callback draw = animate(version(), 18, 19);
+  {
+    const nowhere_to_draw meanwhile;
+    EXPECT_THROW(draw(3), lab::gl_error);
+    EXPECT_TRUE(no_buffer_is_bound());
+  }
+  EXPECT_TRUE(draws(draw, canvas, 18, 19, 4));
 }
 
 TEST(Interop, GivesOpenGlNoPixelsOfTheHost) {
@@ -279,6 +299,13 @@ TEST_P(EachStep, SaysHowLongItTook) {
   EXPECT_TRUE(is_time_of(timed::kernel, [&] { return frame(version(), 30, 20, 1).kernel_ms; }));
 }
 
+TEST_P(EachStep, SaysOfEachFrameHowLongItTook) {
+  const gl_canvas canvas(30, 20);
+  const frame_callback draw = animate(version(), 30, 20);
+  draw(1);
+  EXPECT_TRUE(is_time_of(timed::kernel, [&] { return draw(2); }));
+}
+
 // --- refusals ------------------------------------------------------------------------------------
 
 TEST_P(EachStep, RefusesPicturesThatCannotBe) {
@@ -293,12 +320,30 @@ TEST_P(EachStep, RefusesPicturesThatCannotBe) {
 }
 
 FAULT_TEST_P(EachStep, ReportsEveryCallThatFails) {
-  expect_failures_reported([&] { return is_right(version(), 17, 5, 3); });
+  const buffers_before before;
+  expect_failures_reported([&] {
+    EXPECT_TRUE(before.nothing_left()) << "when a call had failed";
+    return is_right(version(), 17, 5, 3);
+  });
 }
 
 FAULT_TEST_P(EachStep, AnimationReportsEveryCallThatFails) {
-  const gl_canvas canvas(17, 5);
-  expect_failures_reported([&] { return draws(animate(version(), 17, 5), canvas, 17, 5, 3); });
+  const buffers_before before;
+  expect_failures_reported([&] {
+    EXPECT_TRUE(before.nothing_left()) << "when a call had failed";
+    const gl_canvas canvas(17, 5);
+    return draws(animate(version(), 17, 5), canvas, 17, 5, 3);
+  });
+}
+
+FAULT_TEST_P(EachStep, GoesOnAfterAFrameThatFailed) {
+  const frame_callback draw = animate(version(), 17, 5);
+  const buffers_before before;
+  expect_failures_reported([&] {
+    EXPECT_TRUE(before.nothing_left()) << "when a frame had failed";
+    const gl_canvas canvas(17, 5);
+    return draws(draw, canvas, 17, 5, 3);
+  });
 }
 
 TEST_P(EachStep, IsRightAtTheProgramsSize) {
