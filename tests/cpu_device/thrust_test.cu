@@ -301,6 +301,32 @@ TEST(Thrust, LeavesNoMemoryBehind) {
   EXPECT_EQ(cpu_device::live_allocations(), before);
 }
 
+struct by_tens {
+  __device__ bool operator()(int a, int b) const { return a / 10 < b / 10; }
+};
+
+// A GPU may keep the order, too; here nobody gets to rely on that.
+TEST(Thrust, KeepsTheOrderOfEqualKeysOnlyWhereThatIsPromised) {
+  const std::vector<int> input = {25, 13, 21, 17, 4, 29};
+  thrust::device_vector<int> v = input;
+  thrust::stable_sort(v.begin(), v.end(), by_tens());
+  EXPECT_EQ(to_host(v), (std::vector<int>{4, 13, 17, 25, 21, 29}));
+  v = input;
+  thrust::sort(v.begin(), v.end(), by_tens());
+  EXPECT_EQ(to_host(v), (std::vector<int>{4, 17, 13, 29, 21, 25}));
+
+  const std::vector<int> pairs = {2, 1, 2, 1, 0, 2};
+  thrust::device_vector<int> keys = pairs, values = input;
+  thrust::stable_sort_by_key(keys.begin(), keys.end(), values.begin());
+  EXPECT_EQ(to_host(keys), (std::vector<int>{0, 1, 1, 2, 2, 2}));
+  EXPECT_EQ(to_host(values), (std::vector<int>{4, 13, 17, 25, 21, 29}));
+  keys = pairs;
+  values = input;
+  thrust::sort_by_key(keys.begin(), keys.end(), values.begin());
+  EXPECT_EQ(to_host(keys), (std::vector<int>{0, 1, 1, 2, 2, 2}));
+  EXPECT_EQ(to_host(values), (std::vector<int>{4, 17, 13, 29, 21, 25}));
+}
+
 TEST(Thrust, ThrowsWhenThereIsNoScratchMemoryToSortWith) {
   thrust::device_vector<int> keys = numbers(100), values(100, 1);
   for (const bool with_values : {false, true}) {

@@ -41,8 +41,19 @@ class scratch {
   void* memory_ = nullptr;
 };
 
-template <class Derived, class Keys, class Less>
-void stable_sort(execution_policy<Derived>&, Keys first, Keys last, Less less) {
+/// What becomes of equal keys. Only the functions that are called stable promise anything, so with
+/// the others nobody gets to rely on more.
+enum class equal_keys { in_their_order, reversed };
+
+template <class Item, class Less>
+void sort_items(std::vector<Item>& items, Less less, equal_keys order) {
+  if (order == equal_keys::reversed) std::reverse(items.begin(), items.end());
+  std::stable_sort(items.begin(), items.end(),
+                   [&](const Item& a, const Item& b) { return less(a.key, b.key); });
+}
+
+template <class Keys, class Less>
+void sort_keys(Keys first, Keys last, Less less, equal_keys order) {
   using key_type = typename std::iterator_traits<Keys>::value_type;
   struct item {
     key_type key;
@@ -51,14 +62,12 @@ void stable_sort(execution_policy<Derived>&, Keys first, Keys last, Less less) {
   std::vector<item> items;
   items.reserve(static_cast<std::size_t>(last - first));
   for (Keys k = first; k != last; ++k) items.push_back({*k});
-  std::stable_sort(items.begin(), items.end(),
-                   [&](const item& a, const item& b) { return less(a.key, b.key); });
+  sort_items(items, less, order);
   for (const item& i : items) *first++ = i.key;
 }
 
-template <class Derived, class Keys, class Values, class Less>
-void stable_sort_by_key(execution_policy<Derived>&, Keys first, Keys last, Values values,
-                        Less less) {
+template <class Keys, class Values, class Less>
+void sort_pairs(Keys first, Keys last, Values values, Less less, equal_keys order) {
   using key_type = typename std::iterator_traits<Keys>::value_type;
   using value_type = typename std::iterator_traits<Values>::value_type;
   struct item {
@@ -70,12 +79,29 @@ void stable_sort_by_key(execution_policy<Derived>&, Keys first, Keys last, Value
   items.reserve(static_cast<std::size_t>(last - first));
   Values v = values;
   for (Keys k = first; k != last; ++k, ++v) items.push_back({*k, *v});
-  std::stable_sort(items.begin(), items.end(),
-                   [&](const item& a, const item& b) { return less(a.key, b.key); });
+  sort_items(items, less, order);
   for (const item& i : items) {
     *first++ = i.key;
     *values++ = i.value;
   }
+}
+
+template <class Derived, class Keys, class Less>
+void stable_sort(execution_policy<Derived>&, Keys first, Keys last, Less less) {
+  sort_keys(first, last, less, equal_keys::in_their_order);
+}
+template <class Derived, class Keys, class Less>
+void sort(execution_policy<Derived>&, Keys first, Keys last, Less less) {
+  sort_keys(first, last, less, equal_keys::reversed);
+}
+template <class Derived, class Keys, class Values, class Less>
+void stable_sort_by_key(execution_policy<Derived>&, Keys first, Keys last, Values values,
+                        Less less) {
+  sort_pairs(first, last, values, less, equal_keys::in_their_order);
+}
+template <class Derived, class Keys, class Values, class Less>
+void sort_by_key(execution_policy<Derived>&, Keys first, Keys last, Values values, Less less) {
+  sort_pairs(first, last, values, less, equal_keys::reversed);
 }
 
 }  // namespace system::cuda::detail
