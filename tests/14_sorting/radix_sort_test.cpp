@@ -28,6 +28,7 @@
 #include "lab/key_value.hpp"
 #include "lab/time_kernel.hpp"
 #include "lab_testing.hpp"
+#include "pretended_devices.hpp"
 #include "reference.hpp"
 #include "required_work.hpp"
 #include "steps.hpp"
@@ -313,6 +314,19 @@ TEST_P(EachStep, SortsManyTiles) {
   for (std::uint32_t& key : few) key = key == 3 ? 0x03020100U : 0xA0B0C0D0U;
   EXPECT_TRUE(sorts(version(), few));
 }
+
+#ifdef __CPU_DEVICE__
+TEST(OneSweep, WaitsForNoTileThatMayNotHaveBegun) {
+  // A device that says that it has room for all tiles at the same time, and begins with two.
+  const lab::testing::pretended_devices large(
+      [](cudaDeviceProp& p) { p.multiProcessorCount = 132; });
+  try {
+    EXPECT_TRUE(sorts(step::one_sweep, random_keys<std::uint32_t>(5 * 10'240 - 7, 4)));
+  } catch (const lab::cuda_error& error) {  // blocks that begin together, or not at all
+    if (error.code() != cudaErrorCooperativeLaunchTooLarge) throw;
+  }
+}
+#endif
 
 TEST_P(EachStep, ForgetsThePreviousCall) {
   const auto many = random_keys<std::uint32_t>(30'000, 1), few = random_keys<std::uint32_t>(600, 2);
