@@ -103,10 +103,10 @@ fault_report fault::report() const {
 }
 
 struct fault_of_a_thread::watcher {};
-fault_of_a_thread::fault_of_a_thread(const std::string& function) {
+fault_of_a_thread::fault_of_a_thread(const std::string& function, int device) {
   grading::go_on();
-  (void)wire::call<bool, const std::string&>(grading::function("begin_fault_of_a_thread"),
-                                             function);
+  (void)wire::call<bool, const std::string&, int>(grading::function("begin_fault_of_a_thread"),
+                                                  function, device);
 }
 fault_of_a_thread::~fault_of_a_thread() { grading::tell("end_fault_of_a_thread"); }
 bool fault_of_a_thread::fired() const {

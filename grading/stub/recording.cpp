@@ -85,8 +85,8 @@ const offer kOffers[] = {
      })},
     end_of("end_fault", failing),
     {"begin_fault_of_a_thread",
-     wire::handler_of<bool, const std::string&>([](const std::string& function) {
-       failing_in_a_thread().emplace(function);
+     wire::handler_of<bool, const std::string&, int>([](const std::string& function, int device) {
+       failing_in_a_thread().emplace(function, device);
        return true;
      })},
     {"fault_of_a_thread_fired", wire::handler_of<bool>([] {

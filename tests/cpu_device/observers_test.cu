@@ -156,6 +156,8 @@ TEST(Observers, AreToldOfTheMeetingsOfAWarp) {
   for (const auto& e : seen.barriers()) {
     EXPECT_EQ(e.scope, event_scope::warp);
     EXPECT_STREQ(e.function, e.line - first == 1 ? "__shfl_down_sync" : "__syncwarp");
+    EXPECT_EQ(e.warp, e.line - first == 1 && e.threads == 8 ? 1U : e.warp);
+    EXPECT_LT(e.warp, 2U);
     met.emplace_back(e.line - first, e.threads);
   }
   std::sort(met.begin(), met.end());

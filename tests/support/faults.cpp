@@ -52,25 +52,28 @@ fault_report fault::report() const {
 }
 
 struct fault_of_a_thread::watcher final : cpu_device::observer {
-  explicit watcher(std::string name) : function(std::move(name)) {
+  watcher(std::string name, int device_of_it) : function(std::move(name)), device(device_of_it) {
     cpu_device::add_observer(*this,
                              static_cast<cpu_device::event_set>(cpu_device::event_kind::call));
   }
   ~watcher() override { cpu_device::remove_observer(*this); }
 
   int call_begins(const cpu_device::call_event& event) override {
-    if (event.function != function || std::this_thread::get_id() == own || fired.exchange(true))
-      return 0;
+    if (event.function != function || std::this_thread::get_id() == own) return 0;
+    int now = kAnyDevice;
+    if (device != kAnyDevice && (cudaGetDevice(&now) != cudaSuccess || now != device)) return 0;
+    if (fired.exchange(true)) return 0;
     return status_of_fault(function);
   }
 
   const std::string function;
+  const int device;
   const std::thread::id own = std::this_thread::get_id();
   std::atomic<bool> fired = false;
 };
 
-fault_of_a_thread::fault_of_a_thread(const std::string& function)
-    : watcher_(std::make_unique<watcher>(function)) {}
+fault_of_a_thread::fault_of_a_thread(const std::string& function, int device)
+    : watcher_(std::make_unique<watcher>(function, device)) {}
 fault_of_a_thread::~fault_of_a_thread() = default;
 bool fault_of_a_thread::fired() const { return watcher_->fired; }
 
@@ -88,6 +91,11 @@ bool has_the_device() { return true; }
 #else
 
 namespace lab::testing::detail {
+
+struct fault_of_a_thread::watcher {};
+fault_of_a_thread::fault_of_a_thread(const std::string&, int) {}
+fault_of_a_thread::~fault_of_a_thread() = default;
+bool fault_of_a_thread::fired() const { return watcher_ != nullptr; }
 
 next_call_fails::next_call_fails(const std::string&, cudaError_t) : before_(0) {}
 next_call_fails::~next_call_fails() = default;

@@ -65,10 +65,12 @@ class fault {
 };
 
 /// While one lives, the first call of a function by another thread than the one that has made it
-/// fails.
+/// fails; or the first one by such a thread whose current device is `device`.
 class fault_of_a_thread {
  public:
-  explicit fault_of_a_thread(const std::string& function);
+  static constexpr int kAnyDevice = -1;
+
+  explicit fault_of_a_thread(const std::string& function, int device = kAnyDevice);
   fault_of_a_thread(const fault_of_a_thread&) = delete;
   fault_of_a_thread& operator=(const fault_of_a_thread&) = delete;
   ~fault_of_a_thread();

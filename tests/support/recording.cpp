@@ -309,6 +309,9 @@ struct recording::recorder final : cpu_device::observer {
     by_thread.clear();
     barriers.clear();
     places.clear();
+    first_block.reset();
+    its_reads_by_then.clear();
+    its_reads = 0;
     under_way.clear();
     overlaps.clear();
     writers.clear();
@@ -324,6 +327,7 @@ struct recording::recorder final : cpu_device::observer {
       if (function == "reduce()") ++k.reductions;
       if (function == "wmma::load_matrix_sync") ++k.fragment_loads;
       if (function == "wmma::mma_sync") ++k.multiplications;
+      if (e.warp == 0 && e.block == first_block) its_reads_by_then.push_back(its_reads);
       for (const char* vote :
            {"__ballot_sync", "__any_sync", "__all_sync", "ballot()", "any()", "all()"})
         if (function == vote) ++k.votes;
@@ -358,6 +362,10 @@ struct recording::recorder final : cpu_device::observer {
     k.threads = by_thread.size();
     k.busy_blocks = busiest_of.size();
     k.atomic_places = places.size();
+    if (const std::size_t n = its_reads_by_then.size(); n > 1) {
+      k.reads_of_warp = its_reads_by_then[n - 1];
+      k.reads_of_warp_early = its_reads_by_then[n / 2 - 1];
+    }
     by_thread.clear();
     places.clear();
   }
@@ -368,6 +376,9 @@ struct recording::recorder final : cpu_device::observer {
     recorded_work::kernel& k = done.kernels.back();
     of_thread& its_own = by_thread[std::uint64_t{e.block} << 32 | e.thread];
     k.last_thread = std::max<std::uint64_t>(k.last_thread, e.thread);
+    constexpr std::uint32_t kLanes = 32;
+    if (!first_block) first_block = e.block;
+    if (e.shared && !e.writes && e.thread < kLanes && e.block == first_block) ++its_reads;
     if (e.shared) {
       ++k.shared;
       ++its_own.shared;
@@ -494,13 +505,17 @@ struct recording::recorder final : cpu_device::observer {
     kernel_has_run();
   }
   void copied(const cpu_device::copy_event& e) override {
-    cudaPointerAttributes of_host{};
+    cudaPointerAttributes of_host{}, from{}, to{};
     if (e.from != nullptr) {
       // Where the copy runs in no call of the runtime (NCCL waits for its stream), this one counts
       // as the program's own, and call_begins() would wait for the lock.
       const bool to_device = e.kind == cudaMemcpyHostToDevice;
       asks = true;
       (void)cudaPointerGetAttributes(&of_host, to_device ? e.from : e.to);
+      if (e.kind == cudaMemcpyDeviceToDevice) {
+        (void)cudaPointerGetAttributes(&from, e.from);
+        (void)cudaPointerGetAttributes(&to, e.to);
+      }
       asks = false;
     }
     const bool comes_back = e.kind == cudaMemcpyDeviceToHost && e.from != nullptr;
@@ -519,7 +534,7 @@ struct recording::recorder final : cpu_device::observer {
     if (e.from != nullptr)
       done.copies.push_back({e.bytes, e.kind, e.stream, done.kernels.size(),
                              of_host.type == cudaMemoryTypeHost, content, zeros,
-                             comes_back ? addresses_of(e, of_devices) : 0});
+                             comes_back ? addresses_of(e, of_devices) : 0, from.device, to.device});
     if (e.kind == cudaMemcpyDeviceToHost && !done.sequence.empty() &&
         done.sequence.back() == "cudaMemcpy")
       done.sequence.back() += " to the host";
@@ -571,8 +586,11 @@ struct recording::recorder final : cpu_device::observer {
   struct counted {
     std::uint64_t all = 0, of_grid = 0;
   };
-  std::unordered_map<std::uint32_t, counted> barriers;         // that a block has passed
-  std::set<std::uintptr_t> places;                             // of atomics
+  std::unordered_map<std::uint32_t, counted> barriers;  // that a block has passed
+  std::set<std::uintptr_t> places;                      // of atomics
+  std::optional<std::uint32_t> first_block;             // of a kernel that accesses memory
+  std::uint64_t its_reads = 0;                          // of shared memory, by its first warp
+  std::vector<std::uint64_t> its_reads_by_then;         // before each warp function of that
   std::unordered_map<std::uint64_t, std::uint64_t> under_way;  // copies of a thread, as above
   std::unordered_map<std::uint32_t, overlap> overlaps;         // of a block
   std::unordered_map<std::uint32_t, std::unordered_map<std::uintptr_t, std::uint32_t>>

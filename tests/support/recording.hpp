@@ -61,6 +61,9 @@ struct recorded_work {
     /// Of `shared`: reads of a thread that has loaded something from global memory and has stored
     /// nothing in shared memory since.
     std::uint64_t reads_while_loading = 0;
+    /// Of `shared`: reads by the first warp of a block, before its last warp function; and of those
+    /// the ones before the last warp function of the first half.
+    std::uint64_t reads_of_warp = 0, reads_of_warp_early = 0;
     std::uint64_t copies_under_way = 0;  ///< a thread's, at most, while it reads shared memory
     std::uint64_t shared_meanwhile = 0;  ///< reads while a bulk copy may be under way
     std::uint64_t copies_meanwhile = 0;  ///< bulk copies that may be, while there are such reads
@@ -75,6 +78,7 @@ struct recorded_work {
     std::uint64_t content = 0;  ///< to the host: a hash of the bytes, other than 0
     std::size_t zeros = 0;      ///< to the host: how many of its units of 8 bytes are 0
     std::size_t addresses = 0;  ///< likewise: how many are addresses in memory of the device
+    int from_device = 0, to_device = 0;  ///< from device to device
   };
   /// Requests to memory as a GPU counts them, of one kind ("global load").
   struct cost {

@@ -69,6 +69,7 @@ struct barrier_event {
   const char* file;     ///< where the last one of them came to it
   int line;
   const char* function;  ///< of a warp: its name, "__shfl_sync", or "reduce()" of a group; else ""
+  unsigned warp;         ///< of a warp: its number in the block; else 0
 };
 
 struct access_event {

@@ -262,12 +262,12 @@ void make_ready(worker& w, fiber* f) { w.ready[w.tail++ % kMaxThreads] = f; }
 /// Tells observers that threads of the running block have met. Ask listening() first.
 [[gnu::noinline, gnu::cold]] void publish_barrier(worker& w, event_scope scope, unsigned threads,
                                                   const char* file, int line,
-                                                  const char* function = "") {
+                                                  const char* function = "", unsigned warp = 0) {
   const engine_work work(w);
   if (w.notes.wants_states.exchange(false, std::memory_order_acquire))
     note_waiting_states(w, threads == progress.count - progress.finished);
   publish(event_kind::barrier, &observer::barrier_passed,
-          {w.serial, scope, threads, file, line, function});
+          {w.serial, scope, threads, file, line, function, warp});
 }
 
 /// Lets lanes go on whose warp function waits only for what can never come but need not.
@@ -645,7 +645,7 @@ void close_group(worker& w, unsigned warp, warp_group* group) {
   ++w.warp_epoch[warp];
   if (listening(event_kind::barrier)) [[unlikely]] {
     const fiber& last = *group->waiting[group->count - 1];
-    publish_barrier(w, event_scope::warp, group->count, last.file, last.line, group->what);
+    publish_barrier(w, event_scope::warp, group->count, last.file, last.line, group->what, warp);
   }
 }
 
