@@ -11,6 +11,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <set>
 #include <string>
 #include <string_view>
@@ -19,10 +20,12 @@
 
 #include "current_device.hpp"
 #include "fault_tests.hpp"
+#include "faults.hpp"
 #include "full_size.hpp"
 #include "lab/cuda_check.hpp"
 #include "lab/device_limits.hpp"
 #include "lab/errors.hpp"
+#include "lab/nccl_check.hpp"
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
 #include "reference.hpp"
@@ -53,10 +56,14 @@ using lab::testing::matches;
 using lab::testing::on_device;
 using lab::testing::whole_numbers;
 using lab::testing::work_of;
+using lab::testing::detail::fault_of_a_thread;
 using floats = std::vector<float>;
 
 #ifdef __CPU_DEVICE__
 const lab::testing::setting kEight("CPU_DEVICE_COUNT", "8");
+// Seconds: a rank that waits in vain is reported after that, in each of several cases.
+const lab::testing::setting kLimit("CPU_DEVICE_TIME_LIMIT", "10",
+                                   lab::testing::setting::when::unless_given);
 #endif
 
 using named_step = lab::testing::named<step>;
@@ -156,8 +163,14 @@ REQUIRED_WORK(ARingHasTwiceAsManyStepsAsNeighboursAndSendsPieces) {
         << "ring_by_hand: every device sends one piece in each of " << steps << " steps";
     EXPECT_EQ(calls_of(done, "cudaMemcpyPeer"), 0U) << "ring_by_hand: such a copy waits";
     std::size_t sent = 0;
-    for (const auto& copy : done.copies)
-      if (copy.kind == cudaMemcpyDeviceToDevice) sent += copy.bytes;
+    for (const auto& copy : done.copies) {
+      if (copy.kind != cudaMemcpyDeviceToDevice) continue;
+      sent += copy.bytes;
+      if (copy.from_device == copy.to_device) continue;
+      EXPECT_EQ(copy.to_device, (copy.from_device + 1) % devices)
+          << "ring_by_hand: device " << copy.from_device << " of " << devices
+          << " sends to another one than the next";
+    }
     EXPECT_LE(sent, steps * bytes + count * bytes)
         << "ring_by_hand: a device sends pieces, and not whole arrays";
     EXPECT_EQ(waits_between(done, "cudaMemcpyPeerAsync"), "")
@@ -555,10 +568,34 @@ FAULT_TEST(OneThread, ReportsEveryCallThatFails) {
 }
 FAULT_TEST(ThreadPerRank, ReportsACallThatFailsInOneRankAndNobodyWaits) {
   for (const int devices : {1, 2, 4})
-    expect_failures_of_threads_reported(
-        [&] { return sums_up(step::thread_per_rank, devices, 50, 1, 2); },
-        {"cudaSetDevice", "cudaMalloc", "cudaStreamCreateWithFlags", "cudaStreamQuery",
-         "cudaEventQuery", "ncclAllReduce", "ncclCommGetAsyncError", "cudaMemcpy"});
+    for (const char* function :
+         {"cudaSetDevice", "cudaMalloc", "cudaStreamCreateWithFlags", "cudaStreamQuery",
+          "cudaEventQuery", "ncclAllReduce", "ncclCommGetAsyncError", "cudaMemcpy"}) {
+      expect_failures_of_threads_reported(
+          [&] { return sums_up(step::thread_per_rank, devices, 50, 1, 2); }, {function});
+      if (HasFailure()) return;  // who waits in vain for one rank does so for others, and for long
+    }
+}
+FAULT_TEST(ThreadPerRank, ReportsTheCauseAndNotWhatFollowsFromItInTheRanksBefore) {
+  constexpr int kRanks = 3;
+  for (int failing = 0; failing < kRanks; ++failing)
+    for (const char* function : {"cudaMalloc", "ncclAllReduce"}) {
+      const fault_of_a_thread injected(function, failing);
+      const std::string what = std::string(function) + " of rank " + std::to_string(failing);
+      try {
+        (void)sums_up(step::thread_per_rank, kRanks, 50, 1);
+        ADD_FAILURE() << what << " failed, and that was not reported";
+      } catch (const lab::cuda_error& error) {
+        EXPECT_EQ(error.code(), lab::testing::detail::kCudaFault) << what << ": " << error.what();
+      } catch (const lab::nccl_error& error) {
+        EXPECT_EQ(error.result(), lab::testing::detail::kNcclFault) << what << ": " << error.what();
+      } catch (const std::exception& error) {
+        ADD_FAILURE() << what
+                      << " failed, and this was thrown instead of its error: " << error.what();
+      }
+      EXPECT_TRUE(injected.fired()) << "a thread with device " << failing << " calls " << function;
+      if (HasFailure()) return;
+    }
 }
 FAULT_TEST(Collectives, ReportEveryCallThatFails) {
   for (const auto& [operation, name] : kCollectives)
