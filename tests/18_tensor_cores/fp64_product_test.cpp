@@ -170,6 +170,20 @@ REQUIRED_WORK(CopiesThatAreUnderWayHoweverSmallTheProductIs) {
     }
 }
 
+REQUIRED_WORK(NumbersThatAreReadBeforeTheOnesBeforeThemAreMultiplied) {
+  // Of 16 numbers along k a warp multiplies eight at a time. When the first half of its
+  // multiplications ends, a warp that reads each eight right before it multiplies them has read
+  // half of all. One that reads ahead has read both eights (of three, if it reads something after
+  // the last slice).
+  const shape size{128, 64, 16};
+  const auto done = work_of([size] { return is_right(step::prefetched, size); });
+  EXPECT_TRUE(as_required(done, {.threads = 1, .fetched = 1})) << "prefetched";
+  if (!done.watched) return;
+  for (const auto& k : done.kernels)
+    EXPECT_GT(20 * k.reads_of_warp_early, 11 * k.reads_of_warp)
+        << "prefetched: a warp reads its next numbers before it multiplies the ones that it has";
+}
+
 // --- every step, every shape ---------------------------------------------------------------------
 
 class Product : public ::testing::TestWithParam<std::tuple<named_step, shape>> {};
