@@ -172,6 +172,18 @@ REQUIRED_WORK(TilesLargerThanTheLibrarysOwn) {
   EXPECT_TRUE(as_required(done, {.kernels = 0, .library = true}));
   for (const std::size_t bytes : done.device_memory)
     EXPECT_EQ(bytes, sizeof(float) * 1100 * 1100) << "one tile has the whole matrix";
+  // As long as can be: these tiles have a single column, as the library sees them.
+  const matrix factor{1, 1, {3}};
+  for (const std::size_t n : {5000U, 100'000U}) {
+    const matrix long_row = whole_numbers(1, n, 3, -9, 9);
+    const lab::testing::work whole = work_of([&] {
+      return is_product(multiply(op::none, factor, long_row, {{0}, 1 << 20}).c, op::none, factor,
+                        long_row);
+    });
+    EXPECT_TRUE(as_required(whole, {.kernels = 0, .library = true}));
+    for (const std::size_t bytes : whole.device_memory)
+      EXPECT_EQ(bytes, sizeof(float) * n) << "one tile has the whole row";
+  }
 }
 
 class Shapes : public ::testing::TestWithParam<std::tuple<op, shape>> {};

@@ -66,11 +66,12 @@ struct operand {
 template <class T>
 class station {
  public:
-  station(int device, std::size_t block) : device_(device), block_(block) {
+  /// A tile has up to `block` rows and `columns` columns.
+  station(int device, std::size_t block, std::size_t columns) : device_(device), block_(block) {
     cudaSetDevice(device);
     ready_ = cublasCreate(&handle_) == CUBLAS_STATUS_SUCCESS;
     for (T*& tile : tiles_)
-      ready_ = ready_ && cudaMalloc(&tile, block * block * sizeof(T)) == cudaSuccess;
+      ready_ = ready_ && cudaMalloc(&tile, block * columns * sizeof(T)) == cudaSuccess;
   }
   ~station() {
     cudaSetDevice(device_);
@@ -135,13 +136,13 @@ class station {
 template <class T>
 class tiled_call {
  public:
-  /// No tile is larger than `largest`, the longest side there is: small matrices need little
-  /// memory.
-  tiled_call(cublasXtHandle_t handle, std::size_t largest)
+  /// No tile is larger than `largest`, the longest side there is, or has more columns than any
+  /// matrix: small ones need little memory.
+  tiled_call(cublasXtHandle_t handle, std::size_t largest, std::size_t columns)
       : block_(std::min(static_cast<std::size_t>(handle->block_dim), largest)) {
     cudaGetDevice(&device_before_);
     for (const int device : handle->devices)
-      stations_.push_back(std::make_unique<station<T>>(device, block_));
+      stations_.push_back(std::make_unique<station<T>>(device, block_, std::min(block_, columns)));
   }
   ~tiled_call() {
     stations_.clear();
@@ -181,7 +182,8 @@ template <class T>
 cublasStatus_t multiply(cublasXtHandle_t handle, std::size_t m, std::size_t n, std::size_t k,
                         T alpha, const operand<T>& a, const operand<T>& b, T beta, T* C,
                         std::size_t ldc) {
-  tiled_call<T> call(handle, std::max({m, n, k}));
+  const std::size_t of_a = blas::transposes(a.op) ? m : k, of_b = blas::transposes(b.op) ? k : n;
+  tiled_call<T> call(handle, std::max({m, n, k}), std::max({of_a, of_b, n}));
   if (!call.ready()) return CUBLAS_STATUS_ALLOC_FAILED;
   for (std::size_t j = 0; j < call.tiles(n); ++j)
     for (std::size_t i = 0; i < call.tiles(m); ++i) {
@@ -230,7 +232,7 @@ cublasStatus_t multiply_by_own_transpose(cublasXtHandle_t handle, cublasFillMode
                                          cublasOperation_t trans, std::size_t n, std::size_t k,
                                          T alpha, const T* A, std::size_t lda, T beta, T* C,
                                          std::size_t ldc) {
-  tiled_call<T> call(handle, std::max(n, k));
+  tiled_call<T> call(handle, std::max(n, k), std::max(n, k));
   if (!call.ready()) return CUBLAS_STATUS_ALLOC_FAILED;
   const operand<T> left{A, lda, trans};
   const operand<T> right{A, lda, blas::transposes(trans) ? CUBLAS_OP_N : CUBLAS_OP_T};
@@ -270,7 +272,7 @@ cublasStatus_t multiply_by_own_transpose(cublasXtHandle_t handle, cublasFillMode
 template <class T>
 cublasStatus_t solve(cublasXtHandle_t handle, cublasSideMode_t side, std::size_t m, std::size_t n,
                      T alpha, const operand<T>& a, T* B, std::size_t ldb) {
-  tiled_call<T> call(handle, std::max(m, n));
+  tiled_call<T> call(handle, std::max(m, n), std::max(m, n));
   if (!call.ready()) return CUBLAS_STATUS_ALLOC_FAILED;
   const bool left = side == CUBLAS_SIDE_LEFT;
   const std::size_t steps = call.tiles(left ? m : n), strips = call.tiles(left ? n : m);
