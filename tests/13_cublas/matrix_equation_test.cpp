@@ -101,6 +101,9 @@ TEST(TheText, IsDividedByAlpha) {
 TEST(TheText, IsDividedByAnyAlpha) {
   EXPECT_EQ(solve(0x1p-1000, vector{3}, vector{1}, vector{0x1p-996}, {1, 1}).x, vector{4});
   EXPECT_EQ(solve(-0x1p900, vector{3}, vector{1}, vector{0x1p904}, {1, 1}).x, vector{-4});
+  // Nearly the smallest one whose reciprocal is finite, and the largest power of two.
+  EXPECT_EQ(solve(-0x1p-1023, vector{3}, vector{1}, vector{0x1p-1019}, {1, 1}).x, vector{-4});
+  EXPECT_EQ(solve(0x1p1023, vector{0.5}, vector{0.5}, vector{0x1p1000}, {1, 1}).x, vector{0x1p-22});
   // One with bits that a float has not.
   const double alpha = 1 + 0x1p-40;
   EXPECT_NEAR(solve(alpha, vector{3}, vector{1}, vector{4 * alpha}, {1, 1}).x.at(0), 1, 0x1p-50);
