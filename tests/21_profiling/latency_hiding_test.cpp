@@ -4,8 +4,10 @@
 #include "latency_hiding.hpp"
 
 #include <cuda_runtime.h>
+#include <dlfcn.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -149,6 +151,60 @@ REQUIRED_WORK(OneKernelOfTheShapeThatReadsEachElementOnce) {
     })) << name;
   }
 }
+
+#ifdef __CPU_DEVICE__  // whose fmaf() is that of the host's library
+/// How many rounds began with what the thread's last round had brought, and so had to wait for it.
+std::atomic<std::uint64_t> rounds_in_a_row = 0;
+std::atomic<bool> counts_rounds = false;
+
+/// While it lives, these are counted.
+struct counting {
+  counting() {
+    rounds_in_a_row = 0;
+    counts_rounds = true;
+  }
+  counting(const counting&) = delete;
+  counting& operator=(const counting&) = delete;
+  ~counting() { counts_rounds = false; }
+};
+
+}  // namespace
+
+// The kernels of this program call this one, and not the library's own.
+extern "C" float fmaf(float x, float y, float z) noexcept {
+  static auto* const own =
+      reinterpret_cast<float (*)(float, float, float)>(dlsym(RTLD_NEXT, "fmaf"));
+  thread_local float last = NAN;
+  if (counts_rounds && (x == last || y == last)) ++rounds_in_a_row;
+  return last = own(x, y, z);
+}
+
+namespace {
+
+TEST(Requires, ChainsThatAdvanceTogether) {
+  constexpr unsigned kRounds = 64;
+  const launch_shape shape{2, 64};
+  const floats some = numbers(std::size_t{3} * 2 * 64 * 8, 6);  // no thread has one of its own left
+  const auto in_a_row = [&](step version) {
+    const floats values = [&] {
+      const counting meanwhile;
+      return advance(version, some, kRounds, shape).values;
+    }();
+    EXPECT_TRUE(matches(lab::compare_exact(values, reference_advance(some, kRounds))));
+    return rounds_in_a_row.load();
+  };
+  const std::uint64_t all = some.size() * kRounds;
+  // (With one chain each round waits for the last one. If they seem not to, it is an instruction of
+  // the processor that computes them, or another process.)
+  if (in_a_row(step::one) < all / 2) return;
+  for (const auto& [version, name] : kSteps)
+    if (version != step::one) {
+      EXPECT_LE(in_a_row(version), all / 2)
+          << name << ": the rounds of an element wait for each other, while no other element of "
+          << "the thread goes through a round";
+    }
+}
+#endif
 
 REQUIRED_WORK(AChaseOfOneThreadThatReadsOneElementForEachHop) {
   const words tour = random_tour(640, 32, 3);
