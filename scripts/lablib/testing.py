@@ -411,7 +411,8 @@ def _listing(cases: List[test_program.Case]) -> List[str]:
     lines = []
     for (name, state), group in groups.items():
         # The whole of it stands below, once.
-        detail = f"  ({re.split('[,:]', group[0].detail)[0]})" if group[0].detail else ""
+        detail = re.split("[,:]", group[0].detail)[0].strip()
+        detail = f"  ({detail})" if detail else ""
         if total[name] > 1:
             many = "all" if len(group) == total[name] else f"{len(group)} of"
             detail = f"  {many} {total[name]} cases{detail}"

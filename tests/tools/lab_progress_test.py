@@ -157,6 +157,14 @@ class TestTest(LabTest):
         self.assertIn("not tested", done.stdout)
         self.assertIn("needs two devices", done.stdout)
 
+    def test_a_case_that_is_skipped_has_a_line(self):
+        self.gtest(
+            "lab_test.05.1", ["A", "B"], "name == 'B' or skips('this needs two devices\\n')"
+        )
+        self.assertIn(
+            "  skipped Suite.A  (this needs two devices)\n", self.lab("test", "05.1").stdout
+        )
+
     def test_junit(self):
         body = "fails('got \x01<2>, expected 3', file='t.cpp', line=7) if name == 'A' else True"
         self.gtest("lab_test.05.1", ["A", "B"], body)
