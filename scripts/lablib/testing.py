@@ -87,7 +87,7 @@ def test_exercise(
     all_cases = test_program.list_cases(build.cases_path(root, device.name, exercise))
     chosen = all_cases
     if only:
-        chosen = _with(only, all_cases, exercise)
+        chosen = _with(only, all_cases, exercise, device)
         title += f", only {only}"
     ahead: Optional[build.Ahead] = None
 
@@ -185,14 +185,16 @@ def test_exercise(
     return status
 
 
-def _with(only: str, all_cases: List[str], exercise: Exercise) -> List[str]:
+def _with(only: str, all_cases: List[str], exercise: Exercise, device: Device) -> List[str]:
     found = [name for name in all_cases if only in name]
     if not found:
         tests = ", ".join(
             dict.fromkeys(points.test_of(name).partition(".")[2] for name in all_cases)
         )
         raise LabError(
-            f"no test of {exercise.id} has `{only}` in its name. Its tests: {tests}.", USAGE
+            f"no test of {exercise.id} has `{only}` in its name. Its tests: {tests}."
+            + (" (`--device cpu` has more.)" if device.name == "gpu" else ""),
+            USAGE,
         )
     return found
 

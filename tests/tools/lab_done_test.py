@@ -154,6 +154,8 @@ class DoneTest(LabTest):
         self.assertIn("first, Suite.CallsFail:\n  nobody asked cudaMemcpy", done.stdout)
         self.assertIn("A GPU does not have this test", done.stdout)
         self.assertNotIn("Done", done.stdout)
+        done = self.lab("test", "05.1", "--only", "CallsFail", LAB_DEVICE="gpu")
+        self.assertIn("Its tests: A. (`--device cpu` has more.)", done.stderr)
 
     def test_wrong_values_in_the_check_build_are_about_rounding_or_luck(self):
         self.gtest("lab_test.05.1", ["A"], watched="fails('got 1, expected 2')")
