@@ -939,7 +939,7 @@ pretended_cuda_support::pretended_cuda_support(bool, bool) {}
 pretended_cuda_support::~pretended_cuda_support() = default;
 
 struct recording::recorder {
-  recorder(const std::vector<double>&, const std::vector<double>&) {}
+  recorder(const std::vector<double>&, const std::vector<double>&, double) {}
 };
 recorded_work recording::finish() { return {}; }
 struct nothing_comes_back::eraser {};
