@@ -80,6 +80,15 @@ std::vector<Key> random_keys(std::size_t n, std::uint64_t seed,
   return keys;
 }
 
+/// Keys of more tiles than there are blocks that run at the same time.
+std::size_t more_tiles_than_run() {
+  int device = 0, processors = 0;
+  CUDA_CHECK(cudaGetDevice(&device));
+  CUDA_CHECK(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device));
+  // A multiprocessor has at most 4 blocks of 512 threads at a time; a tile has 10,240 keys.
+  return (static_cast<std::size_t>(processors) * 4 + 3) * 10'240 + 5;
+}
+
 template <class Key>
 ::testing::AssertionResult sorts(step version, const std::vector<Key>& keys) {
   return matches(check(sort(version, keys, indices(keys.size())), std::span<const Key>(keys)));
@@ -317,11 +326,12 @@ TEST_P(EachStep, SortsManyTiles) {
 
 #ifdef __CPU_DEVICE__
 TEST(OneSweep, WaitsForNoTileThatMayNotHaveBegun) {
-  // A device that says that it has room for all tiles at the same time, and begins with two.
+  // A device that says that it has room for all of them at the same time, and has not.
+  const auto keys = random_keys<std::uint32_t>(more_tiles_than_run(), 4);
   const lab::testing::pretended_devices large(
-      [](cudaDeviceProp& p) { p.multiProcessorCount = 132; });
+      [](cudaDeviceProp& p) { p.multiProcessorCount *= 8; });
   try {
-    EXPECT_TRUE(sorts(step::one_sweep, random_keys<std::uint32_t>(5 * 10'240 - 7, 4)));
+    EXPECT_TRUE(sorts(step::one_sweep, keys));
   } catch (const lab::cuda_error& error) {  // blocks that begin together, or not at all
     if (error.code() != cudaErrorCooperativeLaunchTooLarge) throw;
   }
@@ -409,11 +419,7 @@ TEST_P(Digit, IsSortedByAndNothingElse) {
 }
 
 TEST(Digits, AreSortedByWhereABlockHasSeveralTiles) {
-  int device = 0, processors = 0;
-  CUDA_CHECK(cudaGetDevice(&device));
-  CUDA_CHECK(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device));
-  // A multiprocessor has at most 4 blocks of 512 threads at a time; a tile has 10,240 keys.
-  const std::size_t n = (static_cast<std::size_t>(processors) * 4 + 3) * 10'240 + 5;
+  const std::size_t n = more_tiles_than_run();
   const auto keys = random_keys<std::uint32_t>(n, 3);
   EXPECT_TRUE(
       matches(check_by(sort_by_digit(keys, indices(n), 1), std::span<const std::uint32_t>(keys),
