@@ -83,6 +83,14 @@ std::size_t others_come_between::came() const {
   return wire::call<std::uint64_t>(grading::function("others_came"));
 }
 
+struct other_input::changer {};
+other_input::other_input(std::vector<std::uint32_t> before, std::vector<std::uint32_t> after) {
+  (void)wire::call<bool, const std::vector<std::uint32_t>&, const std::vector<std::uint32_t>&>(
+      grading::function("begin_other_input"), before, after);
+}
+other_input::~other_input() { grading::tell("end_other_input"); }
+bool other_input::came() const { return wire::call<bool>(grading::function("other_input_came")); }
+
 /// Nothing is done before a call: cases that need that ask has_the_device().
 struct before_call::waiter {};
 before_call::before_call(std::string, unsigned, std::function<void()>) {}

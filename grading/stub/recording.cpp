@@ -55,6 +55,11 @@ std::optional<lab::testing::detail::others_come_between>& others() {
   return one;
 }
 
+std::optional<lab::testing::detail::other_input>& input() {
+  static std::optional<lab::testing::detail::other_input> one;
+  return one;
+}
+
 template <class Word>
 offer others_of(const char* name) {
   return {name, wire::handler_of<bool, Word, const std::vector<Word>&>(
@@ -110,6 +115,14 @@ const offer kOffers[] = {
     {"others_came", wire::handler_of<std::uint64_t>(
                         []() -> std::uint64_t { return others() ? others()->came() : 0; })},
     end_of("others_are_gone", others),
+    {"begin_other_input",
+     wire::handler_of<bool, const std::vector<std::uint32_t>&, const std::vector<std::uint32_t>&>(
+         [](const std::vector<std::uint32_t>& before, const std::vector<std::uint32_t>& after) {
+           input().emplace(before, after);
+           return true;
+         })},
+    {"other_input_came", wire::handler_of<bool>([] { return input() && input()->came(); })},
+    end_of("end_other_input", input),
     {"begin_recording",
      wire::handler_of<bool, const std::vector<double>&, const std::vector<double>&, double>(
          [](const std::vector<double>& kernel_ms, const std::vector<double>& copy_ms,

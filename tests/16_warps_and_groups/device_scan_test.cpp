@@ -256,6 +256,22 @@ TEST_P(EachStep, WaitsForABlockThatComesLate) {
   EXPECT_TRUE(is_scanned(version(), kind::exclusive, values, 32, 30)) << "tile 30 is late";
 }
 
+TEST(LookBack, WaitsWhenItsLaunchIsRepeated) {
+  // Tile 0 is late both times. What the tiles have told each other in the first launch is of other
+  // values than those that the second one scans.
+  for (const auto& [version, name] : kSteps) {
+    if (version == step::three_launches) continue;
+    const std::size_t n = 8 * 32 * per_thread(version) - 9;
+    const vector first = random_words(n, 8), second = random_words(n, 9);
+    const lab::repeated_timing samples(1);
+    const lab::testing::detail::other_input later(first, second);
+    const vector scanned = scan(version, kind::inclusive, first, 32, 0).values;
+    EXPECT_TRUE(matches(lab::compare_exact(
+        scanned, reference_scan(kind::inclusive, later.came() ? second : first))))
+        << name;
+  }
+}
+
 TEST(ManyTiles, HaveMoreTotalsThanOneBlockScansAtOnce) {
   // More than a block has threads; one tile of totals, and four, and one total more, when the
   // blocks are the largest.

@@ -705,6 +705,37 @@ others_come_between::others_come_between(std::uint64_t before,
                                          const std::vector<std::uint64_t>& values)
     : intruder_(std::make_unique<intruder>(before, values)) {}
 
+struct other_input::changer final : cpu_device::observer {
+  changer(std::vector<std::uint32_t> first, std::vector<std::uint32_t> later)
+      : before(std::move(first)), after(std::move(later)) {
+    using cpu_device::event_kind;
+    cpu_device::add_observer(*this, event_kind::copy | event_kind::allocation | event_kind::launch);
+  }
+  ~changer() override { cpu_device::remove_observer(*this); }
+
+  void copied(const cpu_device::copy_event& e) override {
+    if (e.kind == cudaMemcpyHostToDevice && e.bytes == before.size() * sizeof before[0] &&
+        std::memcmp(e.from, before.data(), e.bytes) == 0)
+      place = const_cast<void*>(e.to);
+  }
+  void freed(const cpu_device::allocation_event& e) override {
+    if (e.address == place) place = nullptr;
+  }
+  void launch_begins(const cpu_device::launch_event&) override {
+    if (++launches == 1 || place == nullptr) return;
+    std::memcpy(place, after.data(), after.size() * sizeof after[0]);
+    came = true;
+  }
+
+  const std::vector<std::uint32_t> before, after;
+  void* place = nullptr;
+  int launches = 0;
+  bool came = false;
+};
+other_input::other_input(std::vector<std::uint32_t> before, std::vector<std::uint32_t> after)
+    : changer_(std::make_unique<changer>(std::move(before), std::move(after))) {}
+bool other_input::came() const { return changer_->came; }
+
 struct before_call::waiter final : cpu_device::observer {
   waiter(const std::string& names, unsigned number, std::function<void()> what)
       : functions('|' + names + '|'), n(number), does(std::move(what)) {
@@ -948,6 +979,9 @@ struct others_come_between::intruder {};
 std::size_t others_come_between::came() const { return 0; }
 others_come_between::others_come_between(std::uint32_t, const std::vector<std::uint32_t>&) {}
 others_come_between::others_come_between(std::uint64_t, const std::vector<std::uint64_t>&) {}
+struct other_input::changer {};
+other_input::other_input(std::vector<std::uint32_t>, std::vector<std::uint32_t>) {}
+bool other_input::came() const { return false; }
 struct before_call::waiter {};
 before_call::before_call(std::string, unsigned, std::function<void()>) {}
 
@@ -959,6 +993,7 @@ recording::~recording() = default;
 nothing_comes_back::nothing_comes_back() : eraser_(std::make_unique<eraser>()) {}
 nothing_comes_back::~nothing_comes_back() = default;
 others_come_between::~others_come_between() = default;
+other_input::~other_input() = default;
 before_call::~before_call() = default;
 
 }  // namespace detail

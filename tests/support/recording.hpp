@@ -186,6 +186,23 @@ class others_come_between {
   std::unique_ptr<intruder> intruder_;
 };
 
+/// While it lives, each launch but the first one finds `after` where `before` was copied to. So a
+/// launch that is repeated to measure its time gets other input than the launch before it had, and
+/// is wrong if it uses what that one has left.
+class other_input {
+ public:
+  other_input(std::vector<std::uint32_t> before, std::vector<std::uint32_t> after);
+  other_input(const other_input&) = delete;
+  other_input& operator=(const other_input&) = delete;
+  ~other_input();
+  bool came() const;  ///< a launch has found it
+
+  struct changer;
+
+ private:
+  std::unique_ptr<changer> changer_;
+};
+
 /// While it lives, `does` is done when the program calls `function` for the n-th time (1 is the
 /// first), or each time, before the call does anything: something that takes its time, or has the
 /// device go on. `function` may be several: "a|b".
