@@ -111,10 +111,10 @@ fault_report fault::report() const {
 }
 
 struct fault_of_a_thread::watcher {};
-fault_of_a_thread::fault_of_a_thread(const std::string& function, int device) {
+fault_of_a_thread::fault_of_a_thread(const std::string& function, int device, bool others_wait) {
   grading::go_on();
-  (void)wire::call<bool, const std::string&, int>(grading::function("begin_fault_of_a_thread"),
-                                                  function, device);
+  (void)wire::call<bool, const std::string&, int, bool>(
+      grading::function("begin_fault_of_a_thread"), function, device, others_wait);
 }
 fault_of_a_thread::~fault_of_a_thread() { grading::tell("end_fault_of_a_thread"); }
 bool fault_of_a_thread::fired() const {

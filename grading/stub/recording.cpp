@@ -89,11 +89,11 @@ const offer kOffers[] = {
        return failing() ? failing()->report() : lab::testing::detail::fault_report{};
      })},
     end_of("end_fault", failing),
-    {"begin_fault_of_a_thread",
-     wire::handler_of<bool, const std::string&, int>([](const std::string& function, int device) {
-       failing_in_a_thread().emplace(function, device);
-       return true;
-     })},
+    {"begin_fault_of_a_thread", wire::handler_of<bool, const std::string&, int, bool>(
+                                    [](const std::string& function, int device, bool others_wait) {
+                                      failing_in_a_thread().emplace(function, device, others_wait);
+                                      return true;
+                                    })},
     {"fault_of_a_thread_fired", wire::handler_of<bool>([] {
        return failing_in_a_thread() && failing_in_a_thread()->fired();
      })},

@@ -52,28 +52,33 @@ fault_report fault::report() const {
 }
 
 struct fault_of_a_thread::watcher final : cpu_device::observer {
-  watcher(std::string name, int device_of_it) : function(std::move(name)), device(device_of_it) {
+  watcher(std::string name, int device_of_it, bool others_have_to)
+      : function(std::move(name)), device(device_of_it), others_wait(others_have_to) {
     cpu_device::add_observer(*this,
                              static_cast<cpu_device::event_set>(cpu_device::event_kind::call));
   }
   ~watcher() override { cpu_device::remove_observer(*this); }
 
   int call_begins(const cpu_device::call_event& event) override {
-    if (event.function != function || std::this_thread::get_id() == own) return 0;
+    const std::string_view name = event.function;
+    const bool asks = others_wait && (name == "cudaStreamQuery" || name == "cudaEventQuery");
+    if ((name != function && !asks) || std::this_thread::get_id() == own) return 0;
     int now = kAnyDevice;
-    if (device != kAnyDevice && (cudaGetDevice(&now) != cudaSuccess || now != device)) return 0;
+    if (device != kAnyDevice && (cudaGetDevice(&now) != cudaSuccess || now != device))
+      return asks ? cudaErrorNotReady : 0;
     if (fired.exchange(true)) return 0;
     return status_of_fault(function);
   }
 
   const std::string function;
   const int device;
+  const bool others_wait;
   const std::thread::id own = std::this_thread::get_id();
   std::atomic<bool> fired = false;
 };
 
-fault_of_a_thread::fault_of_a_thread(const std::string& function, int device)
-    : watcher_(std::make_unique<watcher>(function, device)) {}
+fault_of_a_thread::fault_of_a_thread(const std::string& function, int device, bool others_wait)
+    : watcher_(std::make_unique<watcher>(function, device, others_wait)) {}
 fault_of_a_thread::~fault_of_a_thread() = default;
 bool fault_of_a_thread::fired() const { return watcher_->fired; }
 
@@ -93,7 +98,7 @@ bool has_the_device() { return true; }
 namespace lab::testing::detail {
 
 struct fault_of_a_thread::watcher {};
-fault_of_a_thread::fault_of_a_thread(const std::string&, int) {}
+fault_of_a_thread::fault_of_a_thread(const std::string&, int, bool) {}
 fault_of_a_thread::~fault_of_a_thread() = default;
 bool fault_of_a_thread::fired() const { return watcher_ != nullptr; }
 

@@ -65,12 +65,15 @@ class fault {
 };
 
 /// While one lives, the first call of a function by another thread than the one that has made it
-/// fails; or the first one by such a thread whose current device is `device`.
+/// fails; or the first one by such a thread whose current device is `device`. Where the others
+/// wait, that call may also be any that asks whether a stream or an event has ended, and what
+/// threads with other devices ask for never ends.
 class fault_of_a_thread {
  public:
   static constexpr int kAnyDevice = -1;
 
-  explicit fault_of_a_thread(const std::string& function, int device = kAnyDevice);
+  explicit fault_of_a_thread(const std::string& function, int device = kAnyDevice,
+                             bool others_wait = false);
   fault_of_a_thread(const fault_of_a_thread&) = delete;
   fault_of_a_thread& operator=(const fault_of_a_thread&) = delete;
   ~fault_of_a_thread();

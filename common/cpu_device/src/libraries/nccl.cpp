@@ -73,6 +73,7 @@ struct clique {
   std::shared_ptr<nccl_segment> segment;  // null: all ranks are in this process
   std::string no_segment;                 // why there cannot be any
   ncclResult_t error = ncclSuccess;
+  bool aborted = false;  // by a rank of this process: that is the error
   std::map<std::uint64_t, std::vector<call_pointer>> collectives;  // those that are not complete
   std::map<std::pair<int, int>, std::deque<call_pointer>> sends, receives;  // from, to
 };
@@ -906,6 +907,7 @@ ncclResult_t ncclCommAbort(ncclComm_t comm) {
   return nccl_call<"ncclCommAbort", ncclUnhandledCudaError, rules::releases>([&] {
     if (comm == nullptr) return ncclSuccess;
     if (comms().count(comm) == 0) return no_communicator();
+    if (comm->all->error == ncclSuccess) comm->all->aborted = comm->all->segment == nullptr;
     comm->all->error = ncclRemoteError;
     something_happened().notify_all();
     if (comm->all->segment != nullptr)
@@ -917,7 +919,8 @@ ncclResult_t ncclCommAbort(ncclComm_t comm) {
 ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* error) {
   return nccl_call<"ncclCommGetAsyncError">([&] {
     if (comms().count(comm) == 0 || error == nullptr) return no_communicator();
-    *error = look_for_the_dead(*comm->all);
+    // On a GPU, too, a rank that has called does not notice that another one of its process aborts.
+    *error = comm->all->aborted ? ncclSuccess : look_for_the_dead(*comm->all);
     return ncclSuccess;
   });
 }
