@@ -11,6 +11,7 @@
 #include <cpu_device/events.h>
 
 #include <atomic>
+#include <chrono>
 #include <functional>
 #include <mutex>
 #include <thread>
@@ -65,16 +66,26 @@ struct fault_of_a_thread::watcher final : cpu_device::observer {
     if ((name != function && !asks) || std::this_thread::get_id() == own) return 0;
     int now = kAnyDevice;
     if (device != kAnyDevice && (cudaGetDevice(&now) != cudaSuccess || now != device))
-      return asks ? cudaErrorNotReady : 0;
+      return !asks ? 0 : patience_is_over() ? cudaErrorLaunchTimeout : cudaErrorNotReady;
     if (fired.exchange(true)) return 0;
+    fired_at = clock::now().time_since_epoch().count();
     return status_of_fault(function);
   }
 
   const std::string function;
   const int device;
+  /// Who has not given up by now will not.
+  bool patience_is_over() const {
+    constexpr auto kPatience = std::chrono::seconds(10);
+    const clock::time_point since{clock::duration(fired_at)};
+    return fired_at != 0 && clock::now() - since > kPatience;
+  }
+
+  using clock = std::chrono::steady_clock;
   const bool others_wait;
   const std::thread::id own = std::this_thread::get_id();
   std::atomic<bool> fired = false;
+  std::atomic<clock::rep> fired_at = 0;
 };
 
 fault_of_a_thread::fault_of_a_thread(const std::string& function, int device, bool others_wait)

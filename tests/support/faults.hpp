@@ -67,7 +67,8 @@ class fault {
 /// While one lives, the first call of a function by another thread than the one that has made it
 /// fails; or the first one by such a thread whose current device is `device`. Where the others
 /// wait, that call may also be any that asks whether a stream or an event has ended, and what
-/// threads with other devices ask for never ends.
+/// threads with other devices ask for never ends. (Ten seconds after the failure it is an error:
+/// cudaErrorLaunchTimeout.)
 class fault_of_a_thread {
  public:
   static constexpr int kAnyDevice = -1;
