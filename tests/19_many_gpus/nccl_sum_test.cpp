@@ -583,16 +583,18 @@ FAULT_TEST(ThreadPerRank, ReportsTheCauseAndNotWhatFollowsFromItInTheRanksBefore
       // Where it fails while it waits, the others wait as well until they give up.
       const bool waits = function == std::string_view("cudaStreamQuery");
       const fault_of_a_thread injected(function, failing, waits);
-      const std::string what = std::string(function) + " of rank " + std::to_string(failing);
+      const std::string failure = std::string(function) + " of rank " + std::to_string(failing);
       try {
         (void)sums_up(step::thread_per_rank, kRanks, 50, 1);
-        EXPECT_FALSE(injected.fired()) << what << " failed, and that was not reported";
+        EXPECT_FALSE(injected.fired()) << failure << " failed, and that was not reported";
       } catch (const lab::cuda_error& error) {
-        EXPECT_EQ(error.code(), lab::testing::detail::kCudaFault) << what << ": " << error.what();
+        EXPECT_EQ(error.code(), lab::testing::detail::kCudaFault)
+            << failure << ": " << error.what();
       } catch (const lab::nccl_error& error) {
-        EXPECT_EQ(error.result(), lab::testing::detail::kNcclFault) << what << ": " << error.what();
+        EXPECT_EQ(error.result(), lab::testing::detail::kNcclFault)
+            << failure << ": " << error.what();
       } catch (const std::exception& error) {
-        ADD_FAILURE() << what
+        ADD_FAILURE() << failure
                       << " failed, and this was thrown instead of its error: " << error.what();
       }
       EXPECT_TRUE(injected.fired() || waits)

@@ -45,8 +45,8 @@ struct result {
 /// is one, else the first of C. (The elements of A + C are rounded sums of doubles.)
 ///
 /// Accuracy: every element of α · (A + C) · C · X is at most residual_bound() (reference.hpp) away
-/// from B's. Where no number on the way has to be rounded, X is exact. This says nothing where 1 / α
-/// or another number on the way is too large for a double.
+/// from B's. Where no number on the way has to be rounded, X is exact. This says nothing where 1 /
+/// α or another number on the way is too large for a double.
 ///
 /// Throws lab::invalid_input when a length is not what the shape says, when a size is more than the
 /// library's int can count, and when α is 0, infinite or no number; lab::cublas_error when cuBLAS,
