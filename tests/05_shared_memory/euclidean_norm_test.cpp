@@ -217,10 +217,11 @@ TEST_P(EachStep, SaysHowLongItTook) {
 // --- where squares leave the range of floats -----------------------------------------------------
 
 TEST(ByDotProduct, OverflowsForHugeElements) {
-  // 2^64 is a float, its square, 2^128, is not; and 2^63 squared, 2^126, is one, but four are not.
+  // 2^64 is a float, its square, 2^128, is not; and 2^63 squared, 2^126, is one, but four are not:
+  // of 10,000, some block has four. (Sums of different blocks are added up in double.)
   EXPECT_EQ(norm(step::by_dot_product, vector{0x1p64F}).value, kInfinity);
   EXPECT_EQ(norm(step::by_dot_product, vector{0x1p63F}).value, 0x1p63F);
-  EXPECT_EQ(norm(step::by_dot_product, powers_of_two(4, 63)).value, kInfinity);
+  EXPECT_EQ(norm(step::by_dot_product, powers_of_two(10'000, 63)).value, kInfinity);
 }
 
 TEST(ByDotProduct, UnderflowsForTinyElements) {
@@ -288,6 +289,13 @@ TEST_P(SafeStep, AddsSmallElementsToALargeOneWithoutLosingThem) {
     EXPECT_TRUE(is_within_the_bound(version(), x)) << "the large one is at " << position;
     EXPECT_GT(norm(version(), x).value, 1.41F * 0x1p87F);
   }
+}
+
+TEST_P(SafeStep, RoundsASubnormalNormOnce) {
+  // A little less than 4095.5 times the smallest float. √4095 rounded to a float makes it exactly
+  // that, and a second rounding 4096.
+  const vector x(4095, 0x1p-143F);
+  EXPECT_EQ(norm(version(), x).value, as_float(reference(x)));
 }
 
 TEST_P(SafeStep, IsInfiniteOnlyWhereTheNormIsNoFloat) {

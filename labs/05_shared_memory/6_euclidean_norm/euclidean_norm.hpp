@@ -25,9 +25,9 @@ struct result {
 
 /// The Euclidean norm √(x[0]² + x[1]² + …). That of an empty vector is 0.
 ///
-/// by_dot_product is right only while squares and their sums are floats: where they are too large
-/// it gives infinity, and squares below 2^-150 become 0. scaled_by_max and one_pass are right for
-/// all finite floats, subnormal ones too; a norm above the largest float is infinity.
+/// by_dot_product is right only while squares and each block's sum of them are floats: where they
+/// are too large it gives infinity, and squares below 2^-150 become 0. scaled_by_max and one_pass
+/// are right for all finite floats, subnormal ones too; a norm above the largest float is infinity.
 /// In every step: with a NaN in x the norm is NaN; else with an infinity, of either sign, infinity.
 ///
 /// Accuracy: at most error_bound(x) (reference.hpp) from the exact norm, where the step is right.
