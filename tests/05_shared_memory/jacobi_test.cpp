@@ -65,6 +65,13 @@ REQUIRED_WORK(AThreadForEachCellAndTheMatrixInSharedMemory) {
                                  .writes = 22 * 22 * sizeof(float),
                                  .reads_at_most = 3 * bytes_of(start),  // in 60 sweeps
                                  .shared_memory = true}));
+  expect_at_full_size([] {
+    const matrix cell = random_matrix(1, 1);
+    const lab::testing::work many = work_of([&] {
+      return matches(lab::compare_exact(relax(cell, 1, 65'537).matrix, reference(cell, 1, 65'537)));
+    });
+    EXPECT_EQ(many.kernels.size(), 1U) << "and for as many sweeps as are asked for";
+  });
   for (const std::size_t side : {std::size_t{1}, std::size_t{3}, std::size_t{21}, kMaxSide})
     EXPECT_TRUE(
         as_required(work_of([&] { return is_right(random_matrix(side, side), side); }),
