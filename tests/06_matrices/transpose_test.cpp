@@ -100,7 +100,7 @@ REQUIRED_WORK(TilesThatMakeLoadsAndStoresCoalesced) {
         ahead = std::max(ahead, k.loads_ahead * k.bytes_a_load / sizeof(float));
       EXPECT_GE(ahead, 16U) << name
                             << ": no thread loads so many elements before it stores the first one "
-                               "in the result";
+                               "in the result, or meets its block with what it has in the tile";
     }
     // Tiles at the border may not be moved without shared memory either.
     EXPECT_TRUE(at_other_sizes(
@@ -150,6 +150,12 @@ INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps), lab::test
 
 TEST_P(EachStep, TransposesTheMatrixOfTheText) {
   expect_at_full_size([&] { return is_right(version(), {1000, 2000}, 5); });
+}
+
+TEST_P(EachStep, TransposesAThousandTilesBelowEachOther) {
+  // More than a grid may have that is to fill the device once: its blocks take one tile after the
+  // other, and the next one must not be loaded while a warp still stores elements of the last.
+  expect_at_full_size([&] { return is_right(version(), {1025 * GetParam().rows_of_block, 3}, 6); });
 }
 
 TEST_P(EachStep, GivesTheMatrixBackWhenCalledTwice) {

@@ -382,6 +382,7 @@ struct recording::recorder final : cpu_device::observer {
     if (e.shared) {
       ++k.shared;
       ++its_own.shared;
+      if (e.writes) ++its_own.stored;
       if (e.writes)
         its_own.loading = false;
       else if (its_own.loading)
@@ -404,7 +405,7 @@ struct recording::recorder final : cpu_device::observer {
         ++its_own.plain;
         if (!e.writes) its_own.loading = true;
         if (!e.writes)
-          k.loads_ahead = std::max(k.loads_ahead, ++its_own.ahead);
+          k.loads_ahead = std::max(k.loads_ahead, its_own.one_more_load(barriers[e.block].all));
         else if (its_own.ahead > 0)
           --its_own.ahead;
       }
@@ -580,7 +581,20 @@ struct recording::recorder final : cpu_device::observer {
     std::uint64_t ahead = 0;                // of `plain`: loads less stores
     std::uintptr_t last_atomic = 0;
     std::uint64_t shared = 0;
-    bool loading = false;  // since its last store to shared memory
+    std::uint64_t stored = 0;    // of `shared`: stores, since the barrier before the last load
+    std::uint64_t barriers = 0;  // of its block, before the last load
+    bool loading = false;        // since its last store to shared memory
+
+    /// How many it has ahead with this one. What it stored in shared memory before a barrier has
+    /// arrived: no compiler can bring a load after the barrier forward.
+    std::uint64_t one_more_load(std::uint64_t barriers_passed) {
+      if (barriers_passed != barriers) {
+        ahead -= std::min(ahead, stored);
+        stored = 0;
+        barriers = barriers_passed;
+      }
+      return ++ahead;
+    }
   };
   std::unordered_map<std::uint64_t, of_thread> by_thread;  // block << 32 | thread
   struct counted {

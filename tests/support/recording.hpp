@@ -56,8 +56,10 @@ struct recorded_work {
     std::uint64_t last_thread = 0;                   ///< of those, the highest number in its block
     std::uint64_t atomic_threads = 0;                ///< that use atomics in global memory
     std::uint64_t shared_of_busiest = 0;             ///< of `shared`: of the busiest of each block
-    std::uint64_t exchanges = 0;    ///< of `shared`: of what another thread has written
-    std::uint64_t loads_ahead = 0;  ///< a thread's, at most: loads of global memory less its stores
+    std::uint64_t exchanges = 0;  ///< of `shared`: of what another thread has written
+    /// A thread's, at most: loads of global memory less its stores, and less its stores in shared
+    /// memory before the last barrier of its block.
+    std::uint64_t loads_ahead = 0;
     /// Of `shared`: reads of a thread that has loaded something from global memory and has stored
     /// nothing in shared memory since.
     std::uint64_t reads_while_loading = 0;
