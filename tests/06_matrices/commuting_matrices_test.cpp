@@ -233,6 +233,10 @@ TEST(CommutingMatrices, ASumOfMagnitudesBeyondTheLargestFloatDiffers) {
   const float large = 0.75F * kLargest;
   const std::vector<float> a = {large, large, 0, 0}, b = {0, 1, 0, -1};
   EXPECT_EQ(compare_products(a, b, 2, 1.0F).differing, 1U);
+  // Nor need those of either product be: it is the sum of both that counts.
+  const std::vector<float> one = {large}, other = {1};
+  EXPECT_EQ(compare_products(one, other, 1, 1.0F).differing, 1U);
+  EXPECT_EQ(compare_products(one, other, 1, kExact).differing, 1U);
 }
 
 TEST(CommutingMatrices, WhatIsBeyondTheLargestFloatDiffers) {
