@@ -52,11 +52,12 @@ struct pieces {
     return {exponent, fraction * fraction};
   }
   __device__ static value join(value a, value b) {
-    if (a.exponent < b.exponent) return join(b, a);
-    if (b.exponent == kNone) return a;
-    const int apart = a.exponent - b.exponent;
+    const bool a_leads = a.exponent > b.exponent;
+    const value lead = a_leads ? a : b, other = a_leads ? b : a;
+    if (other.exponent == kNone) return lead;
+    const int apart = lead.exponent - other.exponent;
     // 2^-200 of a sum of fewer than 2^64 is nothing, but an infinity must stay one
-    return {a.exponent, a.sum + ldexpf(b.sum, -2 * (apart < 100 ? apart : 100))};
+    return {lead.exponent, lead.sum + ldexpf(other.sum, -2 * (apart < 100 ? apart : 100))};
   }
 };
 
