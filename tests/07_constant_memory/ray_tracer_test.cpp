@@ -118,6 +118,20 @@ REQUIRED_WORK(SpheresInMemoryOfTheKindThatWasAskedFor) {
   }
 }
 
+REQUIRED_WORK(ConstantMemoryForTheLargestSceneToo) {
+  const auto scene = scene_for(5, 4, kMostInConstantMemory, 2);
+  const lab::testing::work done =
+      work_of([&] { return is_exact(step::constant_memory, scene, 5, 4); });
+  EXPECT_TRUE(as_required(
+      done, {.threads = 5 * 4,
+             .fetched = 5 * 4 * sizeof(rgba),
+             .calls = {"cudaMemcpyToSymbol|cudaMemcpyToSymbolAsync|cudaGetSymbolAddress"},
+             .constant_memory = true}))
+      << "constant_memory";
+  EXPECT_EQ(std::ranges::count(done.device_memory, bytes_of(scene)), 0)
+      << "constant_memory: the spheres are in device memory, however many they are";
+}
+
 // --- every step, at every size -------------------------------------------------------------------
 
 struct size {
