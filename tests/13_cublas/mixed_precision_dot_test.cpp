@@ -111,10 +111,12 @@ REQUIRED_WORK(MemoryForNoMoreThanAPieceOfDoubles) {
 // --- every size ----------------------------------------------------------------------------------
 
 class Dot : public ::testing::TestWithParam<std::size_t> {};
-// Around a warp, a block of 256, and pieces of 2^18 elements.
+// Around a warp, a block of 256, and pieces of 2^18 elements. The last size is one less than three
+// pieces: a third of it, rounded down, twice, leaves more than a piece.
 INSTANTIATE_TEST_SUITE_P(Sizes, Dot,
                          ::testing::Values(0, 1, 2, 31, 32, 33, 255, 256, 257, 1021, 33 * 1024,
-                                           262'143, 262'144, 262'145, 2 * 262'144, 600'011),
+                                           262'143, 262'144, 262'145, 2 * 262'144, 600'011,
+                                           3 * 262'144 - 1),
                          [](const auto& test) { return "n" + std::to_string(test.param); });
 
 TEST_P(Dot, InDoubleIsExactForWholeNumbers) {
@@ -250,6 +252,13 @@ TEST_P(EachStep, PassesNaNAndInfinityOn) {
   EXPECT_EQ(dot(GetParam(), x, y).value, std::numeric_limits<double>::infinity());
   y[500] = std::numeric_limits<float>::quiet_NaN();
   EXPECT_TRUE(std::isnan(dot(GetParam(), x, y).value));
+}
+
+TEST_P(EachStep, KeepsAnInfinityThatMorePiecesFollow) {
+  vector x(262'150, 1.0F);
+  const vector y = x;
+  x[7] = -std::numeric_limits<float>::infinity();
+  EXPECT_EQ(dot(GetParam(), x, y).value, -std::numeric_limits<double>::infinity());
 }
 
 TEST_P(EachStep, TellsVectorsApartThatAgreeInMostPlaces) {
