@@ -101,6 +101,15 @@ REQUIRED_WORK(WarpsThatFindOutByVotesWhereTheirElementsGo) {
     if (version == step::any_order) {
       EXPECT_LE(atomics, values.size() / 32 + 1)
           << name << ": more than one atomic addition for 32 elements";
+      // Two of 32 neighbours are kept: they, too, share one addition.
+      vector sparse(20'000, 1);
+      for (std::size_t i = 0; i < sparse.size(); i += 16) sparse[i] = -1;
+      const auto of_few =
+          work_of([&, version = version] { return is_compacted(version, sparse, 0); });
+      atomics = 0;
+      for (const auto& k : of_few.kernels) atomics += k.atomics;
+      EXPECT_LE(atomics, sparse.size() / 32 + 1)
+          << name << ": more than one atomic addition for 32 elements, where few are kept";
     }
     // All but a third of them are kept; the only one, too.
     EXPECT_TRUE(at_other_sizes([version = version](int n) {
