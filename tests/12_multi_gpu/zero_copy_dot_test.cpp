@@ -81,6 +81,16 @@ REQUIRED_WORK(VectorsWhereTheStepWantsThem) {
   }
 }
 
+REQUIRED_WORK(NoCopiesOfShortVectorsEither) {
+  for (const std::size_t n : {1, 40, 256, 1000}) {
+    const vector a = whole_numbers(n, 1, 1, 4), b = whole_numbers(n, 2, 1, 4);
+    const lab::testing::work done = work_of([&] { return is_exact(step::zero_copy, a, b); });
+    EXPECT_TRUE(as_required(done, {.threads = 1, .sent = 2 * bytes_of(a)})) << "zero_copy";
+    EXPECT_EQ(done.bytes_copied(cudaMemcpyHostToDevice), 0U)
+        << "zero_copy: vectors of " << n << " elements are copied to the device";
+  }
+}
+
 REQUIRED_WORK(PiecesFromPinnedMemoryInSeveralStreams) {
   const std::size_t n = 1'500'000;  // many pieces of whatever size is sensible
   const vector a = whole_numbers(n, 1, -2, 2), b = whole_numbers(n, 2, -1, 1);
