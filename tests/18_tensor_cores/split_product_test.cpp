@@ -103,6 +103,14 @@ REQUIRED_WORK(WarpsThatFormAllProductsOnTensorCores) {
     EXPECT_TRUE(at_other_sizes([version = version](std::size_t n) {
       return is_right(version, {n, n + 1, n});
     })) << name;
+    // Also where all pieces but the first ones are 0: two products of 16 x 16 x 16 for each pair.
+    const shape small{16, 16, 32};
+    const std::vector<float> ones(small.m * small.k, 1.0F);
+    const auto of_ones =
+        work_of([&, version = version] { return is_right(version, ones, ones, small); });
+    std::uint64_t formed = 0;
+    for (const auto& k : of_ones.kernels) formed += k.multiplications;
+    EXPECT_GE(formed, counts[i] * 2) << name << ": some products of pieces are left out";
   }
 }
 
@@ -384,6 +392,19 @@ TEST_P(EachStep, OverflowsToTheRightInfinity) {
   ASSERT_EQ(c.size(), 2U);
   EXPECT_EQ(c[0], 0.0F);  // an overflow on the way does not matter
   EXPECT_EQ(c[1], kInfinity);
+}
+
+TEST_P(EachStep, OverflowsNowhereOnTheWayThroughLongRows) {
+  // The sum of all products is 0, but those of the first half, 2^126 each, are together far too
+  // large for a float, and so are most other parts of the sum.
+  constexpr std::size_t kLong = 4500;
+  expect_at_full_size([&] {
+    const shape size{1, 2, kLong};
+    const std::vector<float> b(size.k * size.n, 0x1p63F);
+    std::vector<float> a(size.k, 0x1p63F);
+    std::fill(a.begin() + kLong / 2, a.end(), -0x1p63F);
+    return is_right(version(), a, b, size);
+  });
 }
 
 // --- infinities and NaN --------------------------------------------------------------------------
