@@ -154,6 +154,18 @@ TEST_P(EachRule, FindsPi) {
   EXPECT_NEAR(error, expected, std::fabs(expected) * 0.01 + 2e-14);
 }
 
+TEST_P(EachRule, FindsPanelsWhoseEdgesHaveAnInfiniteSum) {
+  // Half of an infinite sum is not the middle. No sine is above 1, so no value is above the width.
+  constexpr double kFrom = 1e308, kTo = 1.2e308;
+  for (const std::size_t n : {1, 2, 1000}) {
+    EXPECT_LE(std::fabs(integrate(quadrature(), integrand::sine, kFrom, kTo, n).value), kTo - kFrom)
+        << n << " panels";
+    EXPECT_LE(std::fabs(integrate(quadrature(), integrand::sine, -kFrom, -kTo, n).value),
+              kTo - kFrom)
+        << n << " panels";
+  }
+}
+
 TEST_P(EachRule, RefusesLimitsThatAreNotFinite) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
