@@ -188,6 +188,18 @@ TEST_P(EachStep, AnimatesOnAfterTheOriginalIsGone) {
   EXPECT_TRUE(matches(compare_with_reference(picture, 18, 19, 12)));
 }
 
+TEST_P(EachStep, AnimatesByCopiesInTurns) {
+  // They share device memory: what one has drawn there is gone once the other draws.
+  const frame_callback one = animate(version(), 19, 23), other = one;
+  bitmap picture(19, 23);
+  for (int turn = 0; turn < 2; ++turn) {
+    one(picture, 6);
+    EXPECT_TRUE(matches(compare_with_reference(picture, 19, 23, 6)));
+    other(picture, 20);
+    EXPECT_TRUE(matches(compare_with_reference(picture, 19, 23, 20)));
+  }
+}
+
 TEST_P(EachStep, RefusesToAnimateAPictureOfAnotherSize) {
   const frame_callback draw = animate(version(), 17, 5);
   bitmap turned(5, 17), larger(18, 5), smaller(17, 4), good(17, 5);
@@ -289,9 +301,11 @@ FAULT_TEST_P(EachStep, AnimationReportsEveryCallThatFails) {
 }
 
 TEST(Flat256, DrawsThePixelsOfManyBlocks) {
-  // The rings are the same above the middle and below it: row y is row kHeight - y.
+  // The rings are the same above the middle and below it: row y is row kHeight - y. A float
+  // cannot hold the numbers of the last pixels.
   expect_at_full_size([] {
-    constexpr int kWidth = 256 * 16, kHeight = lab::testing::kManyBlocks / 16 + 4;
+    constexpr int kWidth = 33, kHeight = lab::ripple::kLongestSide;
+    static_assert(kWidth * (kHeight / 256) > lab::testing::kManyBlocks);
     bitmap picture(1, 1);
     [[maybe_unused]] const auto drawing =
         work_without_values([&] { picture = frame(step::flat_256, kWidth, kHeight, 3).picture; });
