@@ -79,8 +79,16 @@ REQUIRED_WORK(TheKernelsOfTheListings) {
                                             .reads = 2 * bytes_of(a),
                                             .writes = bytes_of(a),
                                             .sectors = 1.1};
-  EXPECT_TRUE(as_required(work_of([&] { return is_added(a, b); }), each_element));
-  EXPECT_TRUE(as_required(work_of([&] { return is_saxpy(2, a, b); }), each_element));
+  const lab::testing::work adding = work_of([&] { return is_added(a, b); });
+  const lab::testing::work fusing = work_of([&] { return is_saxpy(2, a, b); });
+  EXPECT_TRUE(as_required(adding, each_element));
+  EXPECT_TRUE(as_required(fusing, each_element));
+  for (const auto& kernel : adding.kernels)
+    EXPECT_NE(kernel.name.find("ptx_add"), std::string::npos)
+        << "add() runs the kernel ptx_add, and not " << kernel.name;
+  for (const auto& kernel : fusing.kernels)
+    EXPECT_NE(kernel.name.find("ptx_saxpy"), std::string::npos)
+        << "saxpy() runs the kernel ptx_saxpy, and not " << kernel.name;
   const auto some = [](std::size_t n) { return lab::random_floats(n, 3, 1, 30); };
   EXPECT_TRUE(at_other_sizes([&](unsigned n) { return is_added(some(n), some(n)); }));
   EXPECT_TRUE(at_other_sizes([&](unsigned n) { return is_saxpy(-2, some(n), some(n)); }));
