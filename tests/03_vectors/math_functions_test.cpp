@@ -91,8 +91,7 @@ REQUIRED_WORK(AKernelWhoseThreadsShareTheArguments) {
                                      .blocks = 4,
                                      .fetched = 5000 * sizeof(float),
                                      .writes = 5000 * sizeof(float),
-                                     .reads_at_most = 5000 * sizeof(float) / 2,
-                                     .sectors = 1.25}))
+                                     .reads_at_most = 5000 * sizeof(float) / 2}))
           << its_name << ", " << name;
       EXPECT_LT(done.bytes_copied(cudaMemcpyHostToDevice), 360 * sizeof(float))
           << "the device computes, it does not look values up: " << its_name << ", " << name;
@@ -393,6 +392,11 @@ TEST(Measure, AddsSmallErrorsToALargeOne) {
   values.front() = 1;
   const double mean = (1 + 99'999 * 0x1p-26) / 1e5;
   EXPECT_DOUBLE_EQ(measured(values, std::vector<long double>(values.size())).mean, mean);
+}
+
+TEST(Measure, FindsAMeanWhoseSumADoubleCannotHold) {
+  constexpr double kMost = std::numeric_limits<double>::max();
+  EXPECT_EQ(measured({kMost, -kMost, kMost}, {0, 0, 0}).mean, kMost);
 }
 
 TEST(Measure, SeesErrorsThatADoubleCannotHold) {
