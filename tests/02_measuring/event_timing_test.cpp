@@ -7,6 +7,7 @@
 
 #include <limits>
 #include <string>
+#include <utility>
 
 #ifdef __CPU_DEVICE__
 #include <cpu_device.h>
@@ -30,6 +31,7 @@ using lab::event_timing::times;
 using lab::testing::expect_failures_reported;
 using lab::testing::matches;
 using lab::testing::work_of;
+using lab::testing::work_without_values;
 
 constexpr long long kShort = 3'000'000, kLong = 9'000'000;  // some milliseconds
 
@@ -62,6 +64,17 @@ REQUIRED_WORK(TwoKernelsAndEventsAroundThem) {
       << "events before the first kernel, between, and after the second";
   EXPECT_EQ(lab::testing::waits_between_launches(done), "")
       << "the host waits for the first kernel before it has launched the second";
+
+  // A kernel that lets no cycle pass is launched, too, and both have all of the threads.
+  for (const auto& [first, second] : {std::pair{0, 0}, std::pair{0, 1000}, std::pair{1000, 0}}) {
+    const lab::testing::work more =
+        work_without_values([first = first, second = second] { (void)measure(first, second, 64); });
+    EXPECT_EQ(more.kernels.size(), 2U) << first << " and " << second << " cycles";
+    for (const auto& kernel : more.kernels) {
+      EXPECT_EQ(kernel.blocks, 1U) << "each kernel is one block";
+      EXPECT_EQ(kernel.threads_per_block, 64U) << "of as many threads as measure() was told";
+    }
+  }
 }
 
 /// Each test leaves no error behind. (The tests' main checks that it leaves no event behind.)
@@ -197,6 +210,7 @@ TEST_P(Measure, RefusesNoCyclesThatCanPass) {
 TEST_P(Measure, ReportsALaunchThatIsRefused) {
   EXPECT_TRUE(refuses_a_block_of(0));
   EXPECT_TRUE(refuses_a_block_of(1025));
+  EXPECT_TRUE(refuses_a_block_of(0, 0)) << "of kernels that let no cycle pass";
   EXPECT_TRUE(matches(check(measure(kShort, kShort), kShort, kShort)));  // and goes on
 }
 
