@@ -96,18 +96,20 @@ REQUIRED_WORK(CopiesInTheOrderThatEachStepIsNamedFor) {
   // A copy is done, and recorded, when it is queued.
   cpu_device::set_stream_policy(cpu_device::stream_policy::eager);
 #endif
-  const vector a = lab::random_ints(1024, 1, -9, 900), b = lab::random_ints(1024, 2, -9, 900);
-  for (const auto& [version, name] : kSteps) {
-    const lab::testing::work done =
-        work_of([&, version = version] { return is_right(version, a, b, 256); });
-    EXPECT_TRUE(as_required(done, {.threads = 256 / 4})) << name;
-    std::string seen;  // A: a copy in the stream that has the first one; B: in another stream
-    for (const auto& copy : done.copies)
-      seen += copy.stream == done.copies.front().stream ? 'A' : 'B';
-    EXPECT_EQ(seen, version == step::one_stream    ? "AAAAAAAAAAAA"
-                    : version == step::depth_first ? "AAABBBAAABBB"
-                                                   : "ABABABABABAB")
-        << name << ": whose turn it is to copy";
+  for (const std::size_t n : {1024, 1001}) {  // four chunks, the last one whole, and short
+    const vector a = lab::random_ints(n, 1, 100, 900), b = lab::random_ints(n, 2, 100, 900);
+    for (const auto& [version, name] : kSteps) {
+      const lab::testing::work done =
+          work_of([&, version = version] { return is_right(version, a, b, 256); });
+      EXPECT_TRUE(as_required(done, {.threads = 256 / 4})) << name;
+      std::string seen;  // A: a copy in the stream that has the first one; B: in another stream
+      for (const auto& copy : done.copies)
+        seen += copy.stream == done.copies.front().stream ? 'A' : 'B';
+      EXPECT_EQ(seen, version == step::one_stream    ? "AAAAAAAAAAAA"
+                      : version == step::depth_first ? "AAABBBAAABBB"
+                                                     : "ABABABABABAB")
+          << name << ": whose turn it is to copy, of " << n << " elements in chunks of 256";
+    }
   }
 }
 
