@@ -84,10 +84,17 @@ REQUIRED_WORK(CountersOfTheKindThatEachStepIsNamedFor) {
                                    .atomics = true,
                                    .shared_atomics = version != step::global_atomics}))
         << name;
-    EXPECT_TRUE(at_other_sizes([version = version](std::size_t n) {
-      const auto some = make_bytes(data::random, n, 1);
-      return matches(check(count(version, some).count, some));
-    })) << name;
+    EXPECT_TRUE(at_other_sizes(
+        [version = version](std::size_t n) {
+          const auto some = make_bytes(data::random, n, 1);
+          return matches(check(count(version, some).count, some));
+        },
+        {.threads = 1,
+         .fetched = 1,
+         .writes = 1,
+         .atomics = true,
+         .shared_atomics = version != step::global_atomics}))
+        << name;
     if (version != step::lane_copies || !done.costs.contains("shared atomic")) continue;
     const auto& atomics = done.costs.at("shared atomic");
     EXPECT_LE(atomics.turns, atomics.requests * 11 / 10)
@@ -227,6 +234,13 @@ INSTANTIATE_TEST_SUITE_P(Steps, BlockSize,
                                             ::testing::Values(1, 2, 31, 32, 33, 100, 255, 256, 257,
                                                               384, 512, 1000, 1024)),
                          lab::testing::by_step_and{"_threads"});
+
+TEST_P(EachStep, CountsMoreBytesThanAGridOfSmallBlocksHasThreads) {
+  // What is left after all loads of 16 bytes may be more than the threads can count in one go.
+  for (const unsigned threads : {1U, 2U, 5U})
+    for (const std::size_t n : {7U, 15U, 31U, 47U, 77U})
+      expect_right_counts(version(), make_bytes(data::random, n, n), threads);
+}
 
 TEST_P(EachStep, RefusesABlockLargerThanTheDevicesAndNamesTheLimit) {
   if (version() == step::cpu) return;  // has no blocks
