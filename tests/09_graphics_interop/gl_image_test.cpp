@@ -19,6 +19,7 @@
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
 #include "opengl_buffers.hpp"
+#include "opengl_uploads.hpp"
 #include "reference.hpp"
 #include "required_work.hpp"
 
@@ -70,6 +71,8 @@ REQUIRED_WORK(AKernelThatDrawsIntoTheBufferOfOpenGl) {
       << "the pixels were copied to OpenGL's buffer: the kernel must draw there";
   EXPECT_TRUE(at_other_sizes([](int n) { return is_right(n, n + 1); },
                              {.threads = 1, .writes = sizeof(rgba)}));
+  // More pixels than 512 x 512: a grid that stops growing there has too few threads.
+  EXPECT_TRUE(as_required(work_of([] { return is_right(1030, 270); }), {.threads = 1030 * 270}));
 }
 
 REQUIRED_WORK(AClockThatDoesNotRunWhileTheBufferIsMapped) {
@@ -157,6 +160,13 @@ TEST(GlImage, DrawsIntoAPictureOfItsOwn) {
   EXPECT_TRUE(is_right(8, 8));
   const bitmap undrawn = before.read();
   for (const rgba& pixel : undrawn.pixels()) EXPECT_EQ(pixel, lab::gl_canvas::kUndrawn);
+}
+
+TEST(GlImage, GivesOpenGlNoPixelsOfTheHost) {
+  const std::size_t before = lab::testing::uploads_from_the_host;
+  EXPECT_TRUE(is_right(33, 20));
+  EXPECT_EQ(lab::testing::uploads_from_the_host, before)
+      << "pixels are drawn from host memory, with no buffer bound";
 }
 
 TEST(GlImage, LeavesNoBufferAndNothingBound) {
