@@ -68,7 +68,7 @@ REQUIRED_WORK(AKernelThatReadsTextures) {
                                     .calls = {"cudaCreateTextureObject"},
                                     .writes = sizeof(float),
                                     .reads_at_most = bytes_of(a) / 2,
-                                    .textures = true};
+                                    .texels = 2 * bytes_of(a)};
     (version == step::linear_linear ? expected.not_called : expected.calls).push_back(array);
     const lab::testing::work done =
         work_of([&, version = version] { return is_exact(version, a, b); });

@@ -78,7 +78,7 @@ REQUIRED_WORK(AKernelThatReadsATexture) {
                            .not_called = {"cudaMallocArray"},
                            .writes = sizeof(double),
                            .reads_at_most = std::max<std::size_t>(n / 256 * sizeof(double), 8),
-                           .textures = true}))
+                           .texels = bytes_of(samples)}))
         << n << " samples";
     std::uint64_t read = 0;
     for (const auto& k : done.kernels) read += k.reads;

@@ -8,6 +8,7 @@
 #include <cpu_device/events.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <mutex>
 #include <string>
@@ -30,6 +31,7 @@ class recorder final : public cpu_device::observer {
 
   std::vector<cpu_device::access_event> accesses;
   std::vector<cpu_device::fence_event> fences;
+  std::vector<cpu_device::fetch_event> fetches;
   std::vector<cpu_device::allocation_event> allocations, frees;
   std::vector<cpu_device::barrier_event> barriers;
   std::vector<std::string> kernels;
@@ -42,6 +44,10 @@ class recorder final : public cpu_device::observer {
   void fenced(const cpu_device::fence_event& e) override {
     const std::lock_guard lock(mutex_);
     fences.push_back(e);
+  }
+  void fetched(const cpu_device::fetch_event& e) override {
+    const std::lock_guard lock(mutex_);
+    fetches.push_back(e);
   }
   void barrier_passed(const cpu_device::barrier_event& e) override {
     const std::lock_guard lock(mutex_);
@@ -93,6 +99,35 @@ TEST(Observers, AreToldOfAccessesAndFences) {
   ASSERT_EQ(seen.fences.size(), 2U);
   EXPECT_EQ(seen.fences[0].scope, event_scope::block);
   EXPECT_EQ(seen.fences[1].scope, event_scope::system);
+}
+
+__global__ void fetch_some(cudaTextureObject_t texels, const float* memory, float* sums) {
+  const int i = static_cast<int>(threadIdx.x);
+  if (i % 2 == 0) sums[i] = tex1Dfetch<float>(texels, i) + memory[i];
+}
+
+TEST(Observers, AreToldOfFetches) {
+  const device_array<float> texels(6, 1), sums(8, 0);
+  cudaResourceDesc resource = {};
+  resource.resType = cudaResourceTypeLinear;
+  resource.res.linear = {texels.data(), cudaCreateChannelDesc<float>(), 5 * sizeof(float)};
+  cudaTextureDesc description = {};
+  description.readMode = cudaReadModeElementType;
+  cudaTextureObject_t object = 0;
+  ASSERT_EQ(cudaCreateTextureObject(&object, &resource, &description, nullptr), cudaSuccess);
+  recorder seen(event_kind::access | event_kind::fetch);
+  fetch_some<<<1, 6>>>(object, texels.data(), sums.data());
+  fetch_some<<<1, 8>>>(object, sums.data(), sums.data());  // texel 6 is outside
+  ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+  EXPECT_EQ(cudaDestroyTextureObject(object), cudaSuccess);
+  ASSERT_EQ(seen.fetches.size(), 6U);
+  std::ranges::sort(seen.fetches, {}, &cpu_device::fetch_event::thread);
+  for (unsigned i = 0; i < 6; ++i) {
+    EXPECT_EQ(seen.fetches[i].thread, i / 2 * 2);
+    EXPECT_EQ(seen.fetches[i].texel, texels.data() + i / 2 * 2);
+    EXPECT_EQ(seen.fetches[i].bytes, sizeof(float));
+  }
+  EXPECT_EQ(seen.accesses.size(), 2U * (3 + 4));
 }
 
 TEST(Observers, AreToldOfWhatTheyAskedForAndUntilTheyLeave) {

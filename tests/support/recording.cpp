@@ -26,6 +26,7 @@
 #include <string_view>
 #include <thread>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "lab/mpi_companion.hpp"
@@ -265,10 +266,11 @@ struct recording::recorder final : cpu_device::observer {
     cpu_device::reset_counters();
     cpu_device::count_accesses(true);
     active = this;
-    cpu_device::add_observer(
-        *this, event_kind::launch | event_kind::allocation | event_kind::copy | event_kind::call |
-                   event_kind::access | event_kind::barrier | event_kind::async_copy |
-                   event_kind::block | event_kind::mark | event_kind::work | event_kind::fence);
+    cpu_device::add_observer(*this, event_kind::launch | event_kind::allocation | event_kind::copy |
+                                        event_kind::call | event_kind::access |
+                                        event_kind::barrier | event_kind::async_copy |
+                                        event_kind::block | event_kind::mark | event_kind::work |
+                                        event_kind::fence | event_kind::fetch);
   }
   ~recorder() override {
     cpu_device::remove_observer(*this);
@@ -366,6 +368,8 @@ struct recording::recorder final : cpu_device::observer {
       k.reads_of_warp = its_reads_by_then[n - 1];
       k.reads_of_warp_early = its_reads_by_then[n / 2 - 1];
     }
+    k.fetching_threads = fetching.size();
+    fetching.clear();
     by_thread.clear();
     places.clear();
   }
@@ -435,6 +439,12 @@ struct recording::recorder final : cpu_device::observer {
       if (e.writes) of_block[at] = e.thread;
     }
     return of_another;
+  }
+  void fetched(const cpu_device::fetch_event& e) override {
+    const std::lock_guard lock(mutex);
+    if (done.kernels.empty()) return;
+    done.kernels.back().fetches += e.bytes;
+    fetching.insert(std::uint64_t{e.block} << 32 | e.thread);
   }
   void fenced(const cpu_device::fence_event&) override {
     const std::lock_guard lock(mutex);
@@ -597,6 +607,7 @@ struct recording::recorder final : cpu_device::observer {
     }
   };
   std::unordered_map<std::uint64_t, of_thread> by_thread;  // block << 32 | thread
+  std::unordered_set<std::uint64_t> fetching;              // threads that read a texture, likewise
   struct counted {
     std::uint64_t all = 0, of_grid = 0;
   };
@@ -793,7 +804,7 @@ void visit_parts(recorded_work::kernel& k, const Visit& visit) {
   visit(k.busiest), visit(k.plain), visit(k.busiest_of_blocks), visit(k.threads),
       visit(k.last_thread);
   visit(k.busy_blocks), visit(k.atomic_threads), visit(k.shared_of_busiest), visit(k.exchanges);
-  visit(k.copies_under_way), visit(k.fences);
+  visit(k.copies_under_way), visit(k.fences), visit(k.fetches), visit(k.fetching_threads);
 }
 
 template <class Visit>

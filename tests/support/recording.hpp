@@ -56,6 +56,7 @@ struct recorded_work {
     std::uint64_t last_thread = 0;                   ///< of those, the highest number in its block
     std::uint64_t atomic_threads = 0;                ///< that use atomics in global memory
     std::uint64_t shared_of_busiest = 0;             ///< of `shared`: of the busiest of each block
+    std::uint64_t fetches = 0, fetching_threads = 0;  ///< bytes of texels; threads that read some
     std::uint64_t exchanges = 0;  ///< of `shared`: of what another thread has written
     /// A thread's, at most: loads of global memory less its stores, and less its stores in shared
     /// memory before the last barrier of its block.

@@ -138,7 +138,7 @@ std::string complaint_of_kernels(const work& done, const required& what) {
                number_of(k.threads, "thread") + " took part";
     const std::uint64_t threads = most([&](const auto& k) {
       constexpr std::uint64_t kOthers = 31;  // in a warp
-      const bool by_warp = what.textures || what.registers;
+      const bool by_warp = what.texels != 0 || what.registers;
       const std::uint64_t warps = by_warp ? std::min(k.threads, k.warp_functions) : 0;
       return std::min(k.all_threads(), k.threads + kOthers * warps);
     });
@@ -162,6 +162,13 @@ std::string complaint_of_kernels(const work& done, const required& what) {
   if (const auto written = sum([](const auto& k) { return k.writes; }); written < what.writes)
     return "the kernels wrote only " + number_of(written, "byte") + ", but the result has " +
            std::to_string(what.writes) + ": the device did not compute all of it";
+  if (const auto read = sum([](const auto& k) { return k.fetches; }); read < what.texels)
+    return "the kernels read only " + number_of(read, "byte") +
+           " through textures, but the data has " + std::to_string(what.texels);
+  if (const auto threads = most([](const auto& k) { return k.fetching_threads; });
+      what.texels != 0 && threads < what.threads)
+    return "only " + number_of(threads, "thread") + " of a launch read a texture, but there is " +
+           "work for " + std::to_string(what.threads);
   if (const auto widest = most([](const auto& k) { return k.bytes_a_load; });
       widest < what.bytes_a_load)
     return "no load from global memory has more than " + number_of(widest, "byte") +

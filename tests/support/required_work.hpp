@@ -88,8 +88,10 @@ struct required {
                      ///< average thread that has any work; 0: as many as it likes
   std::size_t bytes_a_load = 0;         ///< some load of global memory has so many: a float4 has 16
   std::size_t bytes_a_shared_load = 0;  ///< likewise of shared memory
-  bool textures = false;   ///< are read. Fetches are not reported: a thread that accesses memory
-                           ///< counts for its whole warp if the lanes share something
+  std::size_t texels = 0;  ///< bytes that kernels read through textures, by so many threads of a
+                           ///< launch as `threads` says. These reads are no accesses to memory: a
+                           ///< thread that makes one counts for its whole warp if the lanes share
+                           ///< something
   bool registers = false;  ///< the lanes of a warp may share what they have in registers only; then
                            ///< a thread that accesses memory counts for its whole warp, too
   bool shared_memory = false;

@@ -18,18 +18,18 @@ namespace cpu_device {
 
 /// The kinds of events, as bits of a set.
 enum class event_kind : unsigned {
-  launch = 1U << 0,      ///< a kernel begins to run, and has run
-  block = 1U << 1,       ///< a block begins, and has ended
-  barrier = 1U << 2,     ///< threads of a block, a warp or a grid have met
-  access = 1U << 3,      ///< a kernel reads or writes memory (check build only)
-  fence = 1U << 4,       ///< __threadfence() and its like (check build only)
-  allocation = 1U << 5,  ///< memory is allocated, and freed
-  copy = 1U << 6,        ///< bytes are copied or set; a number that cuBLAS returns is copied, too
-  call = 1U << 7,        ///< the program calls the API, and the call returns
-  work = 1U << 8,        ///< a piece of a stream's work begins to run, and has run
-  mark = 1U << 9,        ///< the program names or marks something with NVTX
-  async_copy =
-      1U << 10,  ///< a copy is started that is waited for later, and found done: bulk ones, too
+  launch = 1U << 0,       ///< a kernel begins to run, and has run
+  block = 1U << 1,        ///< a block begins, and has ended
+  barrier = 1U << 2,      ///< threads of a block, a warp or a grid have met
+  access = 1U << 3,       ///< a kernel reads or writes memory (check build only)
+  fence = 1U << 4,        ///< __threadfence() and its like (check build only)
+  allocation = 1U << 5,   ///< memory is allocated, and freed
+  copy = 1U << 6,         ///< bytes are copied or set; a number that cuBLAS returns is copied, too
+  call = 1U << 7,         ///< the program calls the API, and the call returns
+  work = 1U << 8,         ///< a piece of a stream's work begins to run, and has run
+  mark = 1U << 9,         ///< the program names or marks something with NVTX
+  async_copy = 1U << 10,  ///< a copy to be waited for is started, and found done: bulk ones, too
+  fetch = 1U << 11,       ///< a kernel reads through a texture object (check build only)
 };
 using event_set = unsigned;  ///< event_kinds, joined with |
 constexpr event_set operator|(event_kind a, event_kind b) {
@@ -81,6 +81,14 @@ struct access_event {
   std::uint32_t block;   ///< the block's serial number
   std::uint32_t thread;  ///< its number in the block
   const void* pc;        ///< the instruction
+};
+
+/// A texel that a thread reads through a texture object: none outside of the texture, and for a
+/// filter an event for each of its neighbours. Such a read is no access_event.
+struct fetch_event {
+  const void* texel;
+  std::size_t bytes;            ///< of the texel
+  std::uint32_t block, thread;  ///< the block's serial number, and the thread's in it
 };
 
 struct fence_event {
@@ -167,8 +175,8 @@ struct mark_event {
 };
 
 /// Watches the events of the kinds that it was added for. Events of blocks, barriers, accesses,
-/// fences and asynchronous copies come from several OS threads at a time, and so do marks; the
-/// others one at a time. What an observer calls of the API itself is not published.
+/// fences, fetches and asynchronous copies come from several OS threads at a time, and so do marks;
+/// the others one at a time. What an observer calls of the API itself is not published.
 class observer {
  public:
   virtual ~observer() = default;
@@ -180,6 +188,7 @@ class observer {
   virtual void barrier_passed(const barrier_event&) {}
   virtual void accessed(const access_event&) {}
   virtual void fenced(const fence_event&) {}
+  virtual void fetched(const fetch_event&) {}
   virtual void async_copy_started(const async_copy_event&) {}
   virtual void async_copy_done(const async_copy_event&) {}
   virtual void bulk_copy_started(const bulk_copy_event&) {}

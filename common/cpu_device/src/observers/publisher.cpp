@@ -158,6 +158,13 @@ inline event_scope scope_of_this_thread() {
            (flags & kRange) != 0, scope_of_this_thread(), w.serial, thread, pc});
 }
 
+[[gnu::noinline]] void publish_fetch(const void* texel, std::size_t bytes) {
+  worker& w = *progress.self;
+  const std::uint32_t thread = progress.position->linear;
+  const engine_work work(w);
+  publish(event_kind::fetch, &observer::fetched, {texel, bytes, w.serial, thread});
+}
+
 /// Before an atomic: gives the bits of its place.
 inline std::uint32_t begin_atomic(thread_times& times, const worker& w, std::uint32_t thread,
                                   int order) {
@@ -401,6 +408,9 @@ extern "C" void cpu_device_look_at_call(const void* address, std::size_t bytes, 
                                         const char* file, int line) {
   namespace check = cpu_device::check;
   if (!cpu_device::progress.watching) return;
+  if (way == cpu_device::kThroughTexture && cpu_device::listening(cpu_device::event_kind::fetch))
+      [[unlikely]]
+    check::publish_fetch(address, bytes);
   check::look(
       address, bytes,
       static_cast<std::uint8_t>((write != 0 ? check::kWrite : 0) |
