@@ -139,11 +139,11 @@ TEST_P(EachStep, AddsUpNodesOfAnySize) {
   }
 }
 
-TEST_P(EachStep, GivesAllRanksTheSameBits) {
-  const int ranks = fits(3) ? 3 : 1;
-  const vector vectors = lab::random_floats(3 * 1021, 7, -1, 100);
-  const result got = sum(version(), vectors, ranks);
-  const std::size_t n = vectors.size() / static_cast<std::size_t>(ranks);
+/// Sums of numbers that round differently in another order.
+void expect_the_same_bits(step version, int ranks, int ranks_per_node) {
+  const std::size_t n = 1021;
+  const vector vectors = lab::random_floats(static_cast<std::size_t>(ranks) * n, 7, -1, 100);
+  const result got = sum(version, vectors, ranks, ranks_per_node);
   ASSERT_EQ(got.sums.size(), vectors.size());
   for (std::size_t k = 0; k < vectors.size(); ++k)
     ASSERT_EQ(got.sums[k], got.sums[k % n])
@@ -151,6 +151,18 @@ TEST_P(EachStep, GivesAllRanksTheSameBits) {
         << ": have they added in the same order?";
   EXPECT_TRUE(matches(lab::compare(got.sums, reference(vectors, ranks),
                                    {.absolute = error_bound(vectors, ranks)})));
+}
+
+TEST_P(EachStep, GivesAllRanksTheSameBits) { expect_the_same_bits(version(), fits(3) ? 3 : 1, 0); }
+
+TEST_P(EachStep, GivesAllNodesTheSameBits) {
+  if (version() == step::nccl) GTEST_SKIP() << "which has no nodes";
+  // Two sums have the same bits in either order, so two nodes would not show it.
+  for (const auto& [ranks, per_node] : {std::pair{3, 1}, {5, 2}}) {
+    if (!fits(ranks, per_node)) continue;
+    SCOPED_TRACE(std::to_string(ranks) + " ranks on nodes of " + std::to_string(per_node));
+    expect_the_same_bits(version(), ranks, per_node);
+  }
 }
 
 TEST_P(EachStep, SendsMuch) {
