@@ -137,8 +137,9 @@ const offer kOffers[] = {
        running().reset();
        return done;
      })},
-    {"begin_with_nothing_back", wire::handler_of<bool>([] {
-       erasing().emplace();
+    {"begin_with_nothing_back", wire::handler_of<bool, bool>([](bool keeps_what_was_sent) {
+       using except = lab::testing::detail::nothing_comes_back::except;
+       erasing().emplace(keeps_what_was_sent ? except::what_was_sent : except::nothing);
        return true;
      })},
     {"nothing_back_made_a_difference",

@@ -41,6 +41,7 @@ using lab::testing::expect_at_full_size;
 using lab::testing::expect_failures_reported;
 using lab::testing::is_time_of;
 using lab::testing::matches;
+using lab::testing::need_the_device;
 using lab::testing::setting;
 using lab::testing::timed;
 using lab::testing::work_of;
@@ -117,6 +118,16 @@ REQUIRED_WORK(EntriesThatPointersLink) {
     EXPECT_GE(addresses, keys.size())
         << "locks: each entry follows a head or another entry, by its address on the device";
   }
+}
+
+REQUIRED_WORK(LinksThatComeFromTheDevice) {
+  // Keys and values come back, but no link does: a table that is right all the same has been linked
+  // by the host.
+  const numbers keys = random_words(300, 1), values = random_words(300, 2);
+  for (const auto& [version, name] : kSteps)
+    EXPECT_TRUE(need_the_device([&, version = version] {
+      return matches(check(build(version, keys, values, 20).built, keys, values, 20));
+    })) << name;
 }
 
 TEST(LargeTable, IsRightToo) {

@@ -638,7 +638,7 @@ recorded_work recording::finish() {
 }
 
 struct nothing_comes_back::eraser final : cpu_device::observer {
-  eraser() {
+  explicit eraser(except kept_) : kept(kept_) {
     using cpu_device::event_kind;
     active = this;
     cpu_device::add_observer(
@@ -651,11 +651,30 @@ struct nothing_comes_back::eraser final : cpu_device::observer {
   static inline eraser* active = nullptr;
 
   void copied(const cpu_device::copy_event& e) override {
-    if (e.kind != cudaMemcpyDeviceToHost || e.from == nullptr) return;
+    if (e.from == nullptr) return;
+    if (kept == except::what_was_sent) return keep_what_was_sent(e);
+    if (e.kind != cudaMemcpyDeviceToHost) return;
     for_each_row(e, [this](char* row, std::size_t bytes) {  // about to be copied
       if (std::all_of(row, row + bytes, [](char byte) { return byte == 0; })) return;
       std::memset(row, 0, bytes);
       made_a_difference = true;
+    });
+  }
+
+  void keep_what_was_sent(const cpu_device::copy_event& e) {
+    if (e.kind != cudaMemcpyHostToDevice && e.kind != cudaMemcpyDeviceToHost) return;
+    const std::lock_guard lock(mutex);
+    for_each_row(e, [&](char* row, std::size_t bytes) {
+      for (std::size_t i = 0; i + 4 <= bytes; i += 4) {
+        std::uint32_t unit = 0;
+        std::memcpy(&unit, row + i, sizeof unit);
+        if (e.kind == cudaMemcpyHostToDevice) {
+          sent.insert(unit);
+        } else if (unit != 0 && !sent.contains(unit)) {
+          std::memset(row + i, 0, sizeof unit);
+          made_a_difference = true;
+        }
+      }
     });
   }
 
@@ -664,6 +683,7 @@ struct nothing_comes_back::eraser final : cpu_device::observer {
   void allocated(const cpu_device::allocation_event& e) override {
     using cpu_device::memory_kind;
     if (e.kind == memory_kind::device || e.kind == memory_kind::symbol) return;
+    if (kept == except::what_was_sent) return;
     before[const_cast<void*>(e.address)].resize(e.bytes);
   }
   void freed(const cpu_device::allocation_event& e) override {
@@ -693,6 +713,9 @@ struct nothing_comes_back::eraser final : cpu_device::observer {
   std::atomic<bool> made_a_difference = false;
   std::map<void*, std::vector<char>> before;  // a launch
   int under_way = 0;
+  const except kept;
+  std::mutex mutex;
+  std::set<std::uint32_t> sent;
 };
 bool nothing_comes_back::made_a_difference() const { return eraser_->made_a_difference; }
 
@@ -846,6 +869,8 @@ class companion_of_tests final : public lab::mpi::companion {
     lab::mpi::detail::packer to;
     to.put(recording::recorder::active != nullptr);
     to.put(nothing_comes_back::eraser::active != nullptr);
+    to.put(nothing_comes_back::eraser::active != nullptr &&
+           nothing_comes_back::eraser::active->kept == nothing_comes_back::except::what_was_sent);
     to.put(the_rank_fault != nullptr);
     const bool here =
         the_rank_fault != nullptr &&
@@ -862,7 +887,9 @@ class companion_of_tests final : public lab::mpi::companion {
     lab::mpi::detail::unpacker from(told);
     if (from.get<bool>()) recording_.emplace();
     received_before_ = lab::mpi::received_bytes();
-    if (from.get<bool>()) erasing_.emplace();
+    using except = nothing_comes_back::except;
+    const bool erases = from.get<bool>(), keeps = from.get<bool>();
+    if (erases) erasing_.emplace(keeps ? except::what_was_sent : except::nothing);
     const bool lists_calls = from.get<bool>();
     const auto fails = from.get<std::size_t>();
     if (lists_calls) calls_.emplace(fails);
@@ -998,7 +1025,9 @@ struct recording::recorder {
   recorder(const std::vector<double>&, const std::vector<double>&, double) {}
 };
 recorded_work recording::finish() { return {}; }
-struct nothing_comes_back::eraser {};
+struct nothing_comes_back::eraser {
+  explicit eraser(except) {}
+};
 bool nothing_comes_back::made_a_difference() const { return false; }
 struct others_come_between::intruder {};
 std::size_t others_come_between::came() const { return 0; }
@@ -1015,7 +1044,7 @@ before_call::before_call(std::string, unsigned, std::function<void()>) {}
 recording::recording(std::vector<double> kernel_ms, std::vector<double> copy_ms, double memset_ms)
     : recorder_(std::make_unique<recorder>(std::move(kernel_ms), std::move(copy_ms), memset_ms)) {}
 recording::~recording() = default;
-nothing_comes_back::nothing_comes_back() : eraser_(std::make_unique<eraser>()) {}
+nothing_comes_back::nothing_comes_back(except kept) : eraser_(std::make_unique<eraser>(kept)) {}
 nothing_comes_back::~nothing_comes_back() = default;
 others_come_between::~others_come_between() = default;
 other_input::~other_input() = default;

@@ -156,9 +156,14 @@ class recording {
 
 /// While it lives, everything that is copied to the host is zeros, in device memory, too; and what
 /// kernels write into memory that both sides can access is gone when they end.
+///
+/// Or only what is new: the units of 4 bytes that the host has copied to the device meanwhile do
+/// come back, wherever they are then (and memory that both sides can access is left alone).
 class nothing_comes_back {
  public:
-  nothing_comes_back();
+  enum class except { nothing, what_was_sent };
+
+  explicit nothing_comes_back(except kept = except::nothing);
   nothing_comes_back(const nothing_comes_back&) = delete;
   nothing_comes_back& operator=(const nothing_comes_back&) = delete;
   ~nothing_comes_back();

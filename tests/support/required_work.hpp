@@ -364,6 +364,24 @@ template <class Call>
          << ": something else computes " << (there == 1 ? "it" : "them");
 }
 
+/// Whether right values need more from the device than what it was given. `call`, which returns
+/// whether its values are right, is called while nothing else comes back: for results that have
+/// their input in them, which are not right when only zeros come back.
+template <class Call>
+::testing::AssertionResult need_the_device(const Call& call) {
+  using detail::nothing_comes_back;
+  try {
+    const nothing_comes_back meanwhile(nothing_comes_back::except::what_was_sent);
+    if (!::testing::AssertionResult(call()) || !meanwhile.made_a_difference())
+      return ::testing::AssertionSuccess();
+  } catch (const std::exception&) {
+    return ::testing::AssertionSuccess();
+  }
+  return ::testing::AssertionFailure()
+         << "right values in a run in which the device gave back only what had been copied to it: "
+         << "the host has made the rest, whatever the kernels did";
+}
+
 template <class Range>
 std::size_t bytes_of(const Range& values) {
   return values.size() * sizeof(*values.begin());
