@@ -5,6 +5,7 @@
 
 #include <cuda_runtime.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <numeric>
@@ -78,18 +79,22 @@ REQUIRED_WORK(AKernelWhoseThreadsShareTheSumInSharedMemory) {
     EXPECT_TRUE(at_other_sizes([version = version](std::size_t n) {
       return is_exact(version, whole_numbers(n, 1, 1, 4), whole_numbers(n, 2, 1, 4));
     })) << name;
-    // Vectors whose last elements fill no float4 are read no differently before them.
-    for (const std::size_t n : {20'001, 20'002, 20'003})
+    // Few elements and many are added no differently, nor are vectors whose last elements fill no
+    // float4.
+    for (const std::size_t n : {7, 31, 40, 255, 1000, 5003, 20'001, 20'002, 20'003, 70'000}) {
+      lab::testing::required of_n = expected;
+      of_n.threads = std::clamp<std::size_t>(n / 4, 2, expected.threads);
+      of_n.blocks = n < 5000 ? 1 : n < 20'000 ? 2 : expected.blocks;
+      of_n.sent = of_n.reads = 2 * n * sizeof(float);
+      if (expected.warp_functions != 0)
+        of_n.warp_functions = std::max<std::size_t>(of_n.threads / 32, 1);
       EXPECT_TRUE(as_required(work_of([&, version = version] {
-                                return is_exact(version, whole_numbers(n, 1, -3, 4),
-                                                whole_numbers(n, 2, -4, 2));
+                                return is_exact(version, whole_numbers(n, 1, 1, 4),
+                                                whole_numbers(n, 2, 1, 4));
                               }),
-                              {.threads = 1024,
-                               .blocks = 4,
-                               .reads = 2 * n * sizeof(float),
-                               .bytes_a_load = expected.bytes_a_load,
-                               .sectors = lab::testing::kNeighbours}))
+                              of_n))
           << name << " of " << n << " elements";
+    }
   }
 }
 
