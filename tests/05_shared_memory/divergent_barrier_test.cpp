@@ -3,6 +3,7 @@
 
 #include "divergent_barrier.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -71,26 +72,37 @@ REQUIRED_WORK(BlocksThatWorkInSharedMemory) {
                                                                       .exchanges = 11 * kOtherWarps,
                                                                       .sectors = 1.1}));
   // A block that is not full is no reason to leave its work to one thread.
-  const vector fewer = whole_numbers(kBlock - 1, 3, -9, 14);
-  const lab::testing::work not_full = work_of([&] { return are_sums(fewer); });
-  EXPECT_TRUE(as_required(not_full, {.threads = kBlock - 1,
-                                     .sent = bytes_of(fewer),
-                                     .fetched = sizeof(float),
-                                     .reads = bytes_of(fewer),
-                                     .exchanges = kOtherWarps}));
-  for (const auto& k : not_full.kernels)
-    EXPECT_LT(k.shared_of_busiest, kBlock / 2)
-        << "one thread of a block adds up what all of them should";
-  const vector table = whole_numbers(kRows * 320, 2, -9, 14);
-  EXPECT_TRUE(
-      as_required(work_of([&] { return is_without_means(table); }), {.threads = 320,
-                                                                     .blocks = 2,
-                                                                     .sent = bytes_of(table),
-                                                                     .fetched = bytes_of(table),
-                                                                     .reads = bytes_of(table),
-                                                                     .writes = bytes_of(table),
-                                                                     .shared_memory = true,
-                                                                     .sectors = 1.1}));
+  for (const std::size_t n : {std::size_t{7}, std::size_t{31}, std::size_t{40}, std::size_t{100},
+                              kBlock - 1, kBlock + 1, 20 * kBlock}) {
+    const vector fewer = whole_numbers(n, 3, 1, 14);
+    const lab::testing::work done = work_of([&] { return are_sums(fewer); });
+    EXPECT_TRUE(as_required(done, {.threads = n,
+                                   .blocks = (n + kBlock - 1) / kBlock,
+                                   .sent = bytes_of(fewer),
+                                   .fetched = (n + kBlock - 1) / kBlock * sizeof(float),
+                                   .reads = bytes_of(fewer),
+                                   .shared_memory = true,
+                                   .exchanges = std::min(n - 1, kBlock - 1) / 32}))
+        << n << " values";
+    if (n < 100 || n > kBlock) continue;
+    for (const auto& k : done.kernels)
+      EXPECT_LE(k.shared_of_busiest, n / 2)
+          << n << " values: one thread of a block adds up what all of them should";
+  }
+  for (const std::size_t columns : {7, 31, 40, 320, 1021}) {
+    const vector table = whole_numbers(kRows * columns, 2, 1, 14);
+    EXPECT_TRUE(
+        as_required(work_of([&] { return is_without_means(table); }),
+                    {.threads = columns,
+                     .blocks = columns > 128 ? 2U : 1U,
+                     .sent = bytes_of(table),
+                     .fetched = bytes_of(table),
+                     .reads = bytes_of(table),
+                     .writes = bytes_of(table),
+                     .shared_memory = true,
+                     .sectors = columns % 8 == 0 ? 1.1 : 0}))  // else rows begin within a sector
+        << columns << " columns";
+  }
   EXPECT_TRUE(at_other_sizes([&](std::size_t n) { return are_sums(whole_numbers(n, 1, 1, 9)); }));
   EXPECT_TRUE(at_other_sizes(
       [&](std::size_t n) { return is_without_means(whole_numbers(kRows * n, 1, 1, 9)); }));
