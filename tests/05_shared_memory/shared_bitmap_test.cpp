@@ -3,6 +3,8 @@
 
 #include "shared_bitmap.hpp"
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <string>
@@ -49,23 +51,32 @@ wave random_wave(std::size_t period, std::uint64_t seed) {
 
 REQUIRED_WORK(TilesInSharedMemory) {
   const wave across = random_wave(101, 1), down = random_wave(67, 2);
-  const lab::testing::work done = work_of([&] { return is_right(97, 80, across, down); });
-  constexpr std::size_t kPoints = 7 * 16 * 5 * 16;  // of all tiles
-  EXPECT_TRUE(as_required(done, {.threads = 97 * 80,
-                                 .blocks = 8,
-                                 .fetched = 97 * 80 * sizeof(int),
-                                 .writes = 97 * 80 * sizeof(int),
-                                 // A point takes a value of each wave. A thread that also computes
-                                 // its own pixel's point, and only pretends to exchange points,
-                                 // reads twice as many.
-                                 .reads_at_most = kPoints * 2 * sizeof(int),
-                                 .shared_memory = true,
-                                 .exchanges = 97 * 80}));
-  EXPECT_EQ(done.bytes_copied(cudaMemcpyDeviceToHost), 97 * 80 * sizeof(int))
-      << "only pixels come back, and no points outside the picture for the host to rotate";
-  std::uint64_t barriers = 0;
-  for (const auto& k : done.kernels) barriers += k.barriers + k.warp_functions;
-  EXPECT_GT(barriers, 0U) << "no thread waits for another thread's point";
+  using size = std::pair<std::size_t, std::size_t>;
+  for (const auto& [width, height] : {size{1, 1}, size{7, 5}, size{16, 16}, size{1, 100},
+                                      size{100, 1}, size{40, 31}, size{97, 80}, size{320, 240}}) {
+    const std::string picture = std::to_string(width) + " x " + std::to_string(height) + " pixels";
+    const lab::testing::work done =
+        work_of([&, w = static_cast<int>(width), h = static_cast<int>(height)] {
+          return is_right(w, h, across, down);
+        });
+    const std::size_t tiles = (width + 15) / 16 * ((height + 15) / 16), pixels = width * height;
+    EXPECT_TRUE(as_required(done, {.threads = pixels,
+                                   .blocks = std::min<std::size_t>((tiles + 3) / 4, 8),
+                                   .fetched = pixels * sizeof(int),
+                                   .writes = pixels * sizeof(int),
+                                   // A point takes a value of each wave. A thread that also
+                                   // computes its own pixel's point, and only pretends to exchange
+                                   // points, reads twice as many.
+                                   .reads_at_most = tiles * 256 * 2 * sizeof(int),
+                                   .shared_memory = true,
+                                   .exchanges = pixels}))
+        << picture;
+    EXPECT_EQ(done.bytes_copied(cudaMemcpyDeviceToHost), pixels * sizeof(int))
+        << picture << ": only they come back, and no points outside for the host to rotate";
+    std::uint64_t barriers = 0;
+    for (const auto& k : done.kernels) barriers += k.barriers + k.warp_functions;
+    EXPECT_GT(barriers, 0U) << picture << ": no thread waits for another thread's point";
+  }
   EXPECT_TRUE(at_other_sizes([&](int n) { return is_right(n, n + 1, across, down); },
                              {.threads = 1, .fetched = 1, .shared_memory = true}));
 }
