@@ -144,10 +144,10 @@ template <class T>
 template <class T>
 void expect_no_host_in(layout tile_layout) {
   for (const std::size_t columns : {1U, 5U})
-    EXPECT_TRUE(at_other_sizes([&](std::size_t n) {
-      return are_added<T>(tile_layout, n, columns);
-    })) << columns
-        << " columns, elements of " << sizeof(T) << " bytes";
+    EXPECT_TRUE(at_other_sizes([&](std::size_t n) { return are_added<T>(tile_layout, n, columns); },
+                               {.threads = 1, .fetched = 1, .writes = 1, .shared_memory = true},
+                               {1, 3, 31, 40, 1000}))
+        << columns << " columns, elements of " << sizeof(T) << " bytes";
   expect_at_full_size([&] {
     return as_required(
         work_of([&] { return are_added<T>(tile_layout, kDefaultRows, kMostColumns); }),
@@ -156,24 +156,24 @@ void expect_no_host_in(layout tile_layout) {
 }
 
 REQUIRED_WORK(AThreadForEachRowInSharedMemory) {
-  const std::vector<float> table = lab::testing::whole_numbers(256 * 32, 1, 1, 9);
-  const std::span<const float> view(table);
-  const auto is_right = [&](layout tile_layout, std::size_t rows) {
-    const std::span some = view.first(rows * 32);
-    return matches(
-        lab::compare(row_sums(tile_layout, some, 32, 4).sums, reference_sums(some, 32, 4), {}));
-  };
   for (const layout tile_layout : {layout::packed, layout::padded}) {
-    EXPECT_TRUE(as_required(work_of([&] { return is_right(tile_layout, 256); }),
-                            {.threads = 256,
-                             .blocks = 2,
-                             .sent = bytes_of(table),
-                             .fetched = 256 * sizeof(float),
-                             .reads = bytes_of(table),
-                             .shared_memory = true,
-                             .sectors = 1.1,
-                             .wavefronts = tile_layout == layout::padded ? 1.1 : 0}));
-    EXPECT_TRUE(at_other_sizes([&](std::size_t n) { return is_right(tile_layout, n); }));
+    for (const std::size_t rows : {1, 3, 7, 31, 40, 256, 1000}) {
+      const std::vector<float> table = lab::testing::whole_numbers(rows * 32, 1, 1, 9);
+      const std::span<const float> view(table);
+      EXPECT_TRUE(as_required(work_of([&] {
+                                return matches(lab::compare(row_sums(tile_layout, view, 32, 4).sums,
+                                                            reference_sums(view, 32, 4), {}));
+                              }),
+                              {.threads = rows,
+                               .blocks = rows < 256 ? 1U : 2U,
+                               .sent = bytes_of(table),
+                               .fetched = rows * sizeof(float),
+                               .reads = bytes_of(table),
+                               .shared_memory = true,
+                               .sectors = 1.1,
+                               .wavefronts = tile_layout == layout::padded ? 1.1 : 0}))
+          << rows << " rows";
+    }
     expect_no_host_in<signed char>(tile_layout);
     expect_no_host_in<short>(tile_layout);
     expect_no_host_in<float>(tile_layout);
