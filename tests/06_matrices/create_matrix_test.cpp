@@ -5,6 +5,7 @@
 
 #include <cuda_runtime.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <limits>
 #include <ostream>
@@ -88,10 +89,34 @@ REQUIRED_WORK(ALaunchOfTheShapeThatWasAskedFor) {
                                  .writes = 137 * 131 * sizeof(int),
                                  .sectors = 2.5}));
   EXPECT_TRUE(is_a_launch_of(shape, done));
-  // Also where the matrix is smaller than the grid, in one direction or both, and than a block.
-  for (const matrix_size small : {matrix_size{137, 5}, {5, 131}, {3, 4}, {1, 1}})
-    EXPECT_TRUE(is_a_launch_of(shape, work_of([&] { return is_right(small, shape); })))
-        << small.rows << " rows, " << small.columns << " columns";
+  // Also where the matrix is smaller than the grid, in one direction or both, and than a block; and
+  // in a grid of one row of blocks. No matrix is left to fewer threads than share it in the way
+  // that gives work to the fewest: an element each, or a row or a column for each block.
+  for (const launch_shape& other : {shape, {.grid_x = 3, .grid_y = 1, .block_x = 32, .block_y = 4}})
+    for (const matrix_size size : {matrix_size{137, 5},
+                                   {5, 131},
+                                   {3, 4},
+                                   {7, 5},
+                                   {1, 40},
+                                   {40, 1},
+                                   {31, 33},
+                                   {300, 500},
+                                   {1, 1}}) {
+      const std::size_t blocks = std::size_t{other.grid_x} * other.grid_y;
+      const std::size_t of_block = std::size_t{other.block_x} * other.block_y;
+      const lab::testing::work call = work_of([&] { return is_right(size, other); });
+      const std::string matrix =
+          std::to_string(size.rows) + " rows, " + std::to_string(size.columns) + " columns";
+      EXPECT_TRUE(is_a_launch_of(other, call)) << matrix;
+      EXPECT_TRUE(as_required(
+          call, {.threads = std::min(
+                     {std::min<std::size_t>(size.rows, other.grid_y * other.block_y) *
+                          std::min<std::size_t>(size.columns, other.grid_x * other.block_x),
+                      std::min(size.rows, blocks) * std::min(size.columns, of_block),
+                      std::min(size.columns, blocks) * std::min(size.rows, of_block)}),
+                 .writes = size.rows * size.columns * sizeof(int)}))
+          << matrix;
+    }
   EXPECT_TRUE(at_other_sizes([&](std::size_t n) { return is_right({n, n + 1}, shape); }));
   // A column and a row, too, and a single element (which is 0, as if nothing had come back).
   for (const bool column : {false, true})
