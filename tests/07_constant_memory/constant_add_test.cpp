@@ -62,11 +62,13 @@ REQUIRED_WORK(AKernelThatReadsTheConstant) {
                    .writes = bytes_of(a),
                    .constant_memory = true,
                    .sectors = 1.1}));
-  EXPECT_TRUE(at_other_sizes(
-      [&](std::size_t n) {
-        return is_right(lab::random_ints(n, 1, 1, 9), lab::random_ints(n, 2, 1, 9), 77);
-      },
-      {.threads = 1, .fetched = 1, .constant_memory = true}));
+  for (const std::size_t n : {1, 3, 31, 40, 257})
+    EXPECT_TRUE(as_required(
+        work_of([&] {
+          return is_right(lab::random_ints(n, 1, 1, 9), lab::random_ints(n, 2, 1, 9), 77);
+        }),
+        {.threads = n, .fetched = 1, .writes = n * sizeof(int), .constant_memory = true}))
+        << n << " elements";
 }
 
 REQUIRED_WORK(ALaunchForEachAddend) {
@@ -83,8 +85,14 @@ REQUIRED_WORK(ALaunchForEachAddend) {
                                                                          .writes = bytes,
                                                                          .constant_memory = true,
                                                                          .sectors = 1.1}));
-  EXPECT_TRUE(at_other_sizes([&](std::size_t n) { return call(n, addends); },
-                             {.threads = 1, .kernels = 3, .fetched = 1, .constant_memory = true}));
+  for (const std::size_t n : {1, 3, 31, 40, 257})
+    EXPECT_TRUE(
+        as_required(work_of([&] { return call(n, addends); }), {.threads = n,
+                                                                .kernels = 3,
+                                                                .fetched = 1,
+                                                                .writes = 3 * n * sizeof(int),
+                                                                .constant_memory = true}))
+        << n << " elements";
   // A repeated addend has its own launch, too.
   EXPECT_TRUE(as_required(work_of([&] {
                             return call(5000, {5, 5, 9, 5});
