@@ -28,7 +28,6 @@ using lab::constant_dot::dot;
 using lab::constant_dot::error_bound;
 using lab::constant_dot::kMostInAPass;
 using lab::constant_dot::step;
-using lab::testing::at_other_sizes;
 using lab::testing::bytes_of;
 using lab::testing::fenced_copy;
 using lab::testing::is_time_of;
@@ -80,12 +79,24 @@ REQUIRED_WORK(PassesThroughConstantMemory) {
     const std::size_t memory =
         std::accumulate(done.device_memory.begin(), done.device_memory.end(), std::size_t{0});
     EXPECT_LT(memory, (constant ? 1 : 2) * bytes_of(a) + bytes_of(b) / 8) << name;
-    EXPECT_TRUE(at_other_sizes(
-        [version = version](std::size_t n) {
-          return is_exact(version, whole_numbers(n, 1, 1, 4), whole_numbers(n, 2, 1, 4));
-        },
-        {.threads = 1, .fetched = 1, .constant_memory = constant}))
-        << name;
+    // Few elements, too, and a last pass of few.
+    for (const std::size_t n : {1, 3, 31, 40, 1000, 16'384, 16'384 + 40}) {
+      const std::size_t bytes = n * sizeof(float);
+      const lab::testing::work of_n = work_of([&, version = version] {
+        return is_exact(version, whole_numbers(n, 1, 1, 4), whole_numbers(n, 2, 1, 4));
+      });
+      EXPECT_TRUE(as_required(of_n, {.threads = std::clamp<std::size_t>(n / 4, 1, 1024),
+                                     .blocks = n < 16'384 ? 1U : 4U,
+                                     .kernels = constant && n > 16'384 ? std::size_t{2} : 1,
+                                     .fetched = 1,
+                                     .reads = (constant ? 1 : 2) * bytes,
+                                     .constant_memory = constant}))
+          << name << " of " << n << " elements";
+      if (!of_n.watched) continue;
+      for (const auto& k : of_n.kernels)
+        EXPECT_GE(k.threads, std::min<std::size_t>(n, 32))
+            << name << " of " << n << " elements: threads that share the sum of " << k.name;
+    }
   }
 }
 
