@@ -3,6 +3,7 @@
 
 #include "texture_1d.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -76,9 +77,21 @@ REQUIRED_WORK(KernelsThatReadTexturesOnly) {
                    .reads = bytes_of(coordinates),
                    .writes = bytes_of(coordinates),
                    .reads_at_most = bytes_of(coordinates) * 3 / 2}));
-  EXPECT_TRUE(
-      at_other_sizes([&](std::size_t n) { return are_texels(lab::random_ints(n, 2, 0, 2999)); }));
-  EXPECT_TRUE(at_other_sizes([&](std::size_t n) { return are_samples(vector(n, 17.25F)); }));
+  for (const std::size_t n : {1, 3, 31, 40, 257}) {
+    const std::size_t bytes = n * sizeof(float);
+    lab::testing::required expected{.threads = std::max<std::size_t>(n / 8, 1),
+                                    .fetched = bytes,
+                                    .calls = {"cudaCreateTextureObject"},
+                                    .reads = bytes,
+                                    .writes = bytes,
+                                    .reads_at_most = bytes * 3 / 2};
+    EXPECT_TRUE(
+        as_required(work_of([&] { return are_texels(lab::random_ints(n, 2, 0, 2999)); }), expected))
+        << n << " indices";
+    expected.calls.emplace_back("cudaMallocArray|cudaMalloc3DArray");
+    EXPECT_TRUE(as_required(work_of([&] { return are_samples(vector(n, 17.25F)); }), expected))
+        << n << " coordinates";
+  }
 }
 
 /// Every way to read that is valid.
