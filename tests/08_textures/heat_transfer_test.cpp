@@ -9,10 +9,12 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <limits>
 #include <numeric>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "fault_tests.hpp"
@@ -82,34 +84,38 @@ struct size {
 // --- who does the work ---------------------------------------------------------------------------
 
 REQUIRED_WORK(KernelsForEveryStep) {
-  constexpr std::size_t kTimes = 10;
-  const plate p = random_plate(67, 131, 1);
-  const std::size_t bytes = bytes_of(p.initial);
-  for (const auto& [version, name] : kSteps) {
-    if (version == step::several_steps) continue;
-    const bool fused = version == step::fused;
-    lab::testing::required expected{.threads = 67U * 131 / (fused ? 32U : 8U),
-                                    .blocks = 2,
-                                    .kernels = fused ? kTimes : 2 * kTimes,
-                                    .sent = 2 * bytes,
-                                    .fetched = bytes,
-                                    .writes = kTimes * bytes};
-    if (version == step::texture_1d || version == step::texture_2d) {
-      expected.calls = {"cudaCreateTextureObject"};
-      expected.reads_at_most = 1;  // by pointers: none
-    } else {
-      expected.not_called = {"cudaCreateTextureObject"};
-      expected.reads = 2 * kTimes * bytes;
+  // A single cell, a few, a row, a column; and more than a block has.
+  for (const auto& [version, name] : kSteps)
+    for (const auto& [width, height, times] :
+         std::initializer_list<std::tuple<unsigned, unsigned, std::size_t>>{
+             {1, 1, 3}, {7, 5, 3}, {40, 1, 3}, {1, 40, 3}, {31, 33, 3}, {67, 131, 10}}) {
+      if (version == step::several_steps) continue;
+      const plate p = random_plate(static_cast<int>(width), static_cast<int>(height), 1);
+      const std::size_t bytes = bytes_of(p.initial);
+      const bool fused = version == step::fused;
+      lab::testing::required expected{.threads = std::max(width * height / (fused ? 32U : 8U), 1U),
+                                      .blocks = width * height < 67 * 131 ? 1U : 2U,
+                                      .kernels = fused ? times : 2 * times,
+                                      .sent = 2 * bytes,
+                                      .fetched = bytes,
+                                      .writes = times * bytes};
+      if (version == step::texture_1d || version == step::texture_2d) {
+        expected.calls = {"cudaCreateTextureObject"};
+        expected.reads_at_most = 1;  // by pointers: none
+      } else {
+        expected.not_called = {"cudaCreateTextureObject"};
+        expected.reads = 2 * times * bytes;
+      }
+      const lab::testing::work done = work_of(
+          [&, version = version, n = static_cast<int>(times)] { return is_right(version, p, n); });
+      EXPECT_TRUE(as_required(done, expected))
+          << name << ": " << width << " x " << height << " cells";
+      for (const auto& k : done.kernels)
+        EXPECT_GE(k.all_threads(), expected.threads) << name << ": the threads of " << k.name;
+      if (fused) {
+        EXPECT_LT(done.kernels.size(), 2U * times) << name << ": one kernel per step";
+      }
     }
-    const lab::testing::work done =
-        work_of([&, version = version] { return is_right(version, p, kTimes); });
-    EXPECT_TRUE(as_required(done, expected)) << name;
-    for (const auto& k : done.kernels)
-      EXPECT_GE(k.all_threads(), expected.threads) << name << ": the threads of " << k.name;
-    if (fused) {
-      EXPECT_LT(done.kernels.size(), 2U * kTimes) << name << ": one kernel per step";
-    }
-  }
   for (const auto& [version, name] : kSteps)
     EXPECT_TRUE(at_other_sizes([version = version](int n) {
       return is_right(version, random_plate(n, n + 1, 1), 5);
@@ -135,6 +141,22 @@ REQUIRED_WORK(OneKernelForSeveralSteps) {
     EXPECT_GE(k.all_threads(), expected.threads) << "several_steps: the threads of " << k.name;
   EXPECT_LE(done.kernels.size(), kTimes / 4 + 1)
       << "several_steps: one kernel for at least four steps, and one for the heaters";
+
+  // A small plate is no reason for a launch for each step.
+  for (const auto& [width, height] : {std::pair{1, 1}, {7, 5}, {40, 1}, {1, 40}, {40, 31}}) {
+    const plate small = random_plate(width, height, 1);
+    const lab::testing::work of_small =
+        work_of([&] { return is_right(step::several_steps, small, kTimes); });
+    EXPECT_TRUE(
+        as_required(of_small, {.threads = std::max<std::size_t>(small.initial.size() / 32, 1),
+                               .sent = 2 * bytes_of(small.initial),
+                               .fetched = bytes_of(small.initial),
+                               .not_called = {"cudaCreateTextureObject"}}))
+        << "several_steps: " << width << " x " << height << " cells";
+    EXPECT_LE(of_small.kernels.size(), kTimes / 4 + 1)
+        << "several_steps: " << width << " x " << height << " cells, one kernel for at least four "
+        << "steps, and one for the heaters";
+  }
 
   // Those that are left are several steps, too.
   constexpr std::size_t kFew = 7;
