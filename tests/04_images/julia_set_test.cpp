@@ -4,9 +4,12 @@
 #include "julia_set.hpp"
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "fault_tests.hpp"
@@ -25,7 +28,6 @@ using lab::julia_set::compute;
 using lab::julia_set::reference;
 using lab::julia_set::step;
 using lab::julia_set::view;
-using lab::testing::at_other_sizes;
 using lab::testing::expect_at_full_size;
 using lab::testing::expect_failures_reported;
 using lab::testing::is_time_of;
@@ -45,28 +47,26 @@ constexpr named_step kSteps[] = {{step::one_thread_per_block, "one_thread_per_bl
 // --- who does the work ---------------------------------------------------------------------------
 
 REQUIRED_WORK(AThreadForEachPixel) {
-  view region;
-  region.width = 100, region.height = 37;
-  constexpr std::size_t kPixels = 100 * 37;
-  for (const auto& [version, name] : kSteps) {
-    const lab::testing::work done =
-        work_of([&, version = version] { return is_exact(version, region); });
-    EXPECT_TRUE(
-        as_required(done, {.threads = kPixels,
-                           .blocks = 7 * 3,
-                           .fetched = kPixels * sizeof(int),
-                           .writes = kPixels * sizeof(int),
-                           // A warp stores 2 x 16 pixels, or 4 x 8, and rows begin anywhere.
-                           .sectors = version == step::blocks_16x16 ? 2.5 : 0}))
-        << name;
-    for (const auto& k : done.kernels)
-      EXPECT_EQ(std::pair(k.block_x, k.block_y),
-                version == step::blocks_16x16 ? std::pair(16U, 16U) : std::pair(1U, 1U))
-          << name << ": the threads of a block";
-    EXPECT_TRUE(at_other_sizes([version = version](int n) {
-      return is_exact(version, {.width = n, .height = n + 1});
-    })) << name;
-  }
+  for (const auto& [version, name] : kSteps)
+    for (const auto& [width, height] :
+         {std::pair{1, 1}, {7, 5}, {40, 1}, {1, 40}, {31, 33}, {100, 37}}) {
+      const view region{.width = width, .height = height};
+      const auto pixels = static_cast<std::size_t>(width) * static_cast<std::size_t>(height);
+      const lab::testing::work done =
+          work_of([&, version = version] { return is_exact(version, region); });
+      EXPECT_TRUE(as_required(
+          done, {.threads = pixels,
+                 .blocks = static_cast<std::uint64_t>((width + 15) / 16 * ((height + 15) / 16)),
+                 .fetched = pixels * sizeof(int),
+                 .writes = pixels * sizeof(int),
+                 // A warp stores 2 x 16 pixels, or 4 x 8, and rows begin anywhere.
+                 .sectors = version == step::blocks_16x16 ? 2.5 : 0}))
+          << name << ": " << width << " x " << height << " pixels";
+      for (const auto& k : done.kernels)
+        EXPECT_EQ(std::pair(k.block_x, k.block_y),
+                  version == step::blocks_16x16 ? std::pair(16U, 16U) : std::pair(1U, 1U))
+            << name << ": the threads of a block";
+    }
 }
 
 // --- every step, at every size ------------------------------------------------------------------
