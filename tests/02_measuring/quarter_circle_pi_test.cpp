@@ -67,8 +67,19 @@ REQUIRED_WORK(AKernelWhoseThreadsShareTheStrips) {
     for (const auto& c : done.copies) zeros += c.zeros;
     EXPECT_LE(zeros, back / 8 / 2) << name_of(type) << ": so many partial sums are 0, or pairs of "
                                    << "them: most threads have no strips of their own";
-    EXPECT_TRUE(at_other_sizes([=](std::size_t n) { return follows_the_formula(type, n); }))
-        << name_of(type);
+    // Few strips, too, are shared by the threads of that grid, although some then have none.
+    for (const std::size_t n : {1, 3, 40, 1000}) {
+      const lab::testing::work few = work_of([&] { return follows_the_formula(type, n); });
+      EXPECT_TRUE(as_required(few, {.threads = kPartialSums,
+                                    .blocks = lab::quarter_circle_pi::kBlocks,
+                                    .fetched = 1,
+                                    .only_shape = true}))
+          << name_of(type) << ", " << n << " strips";
+      std::size_t all = few.bytes_copied(cudaMemcpyDeviceToHost) / 8;
+      for (const auto& c : few.copies) all -= c.zeros;
+      EXPECT_GE(all, n / 4) << name_of(type) << ", " << n << " strips: most partial sums, or pairs "
+                            << "of them, are 0: a few threads have all the strips";
+    }
   }
 }
 
