@@ -88,6 +88,16 @@ REQUIRED_WORK(TheGridThatEachStepIsNamedFor) {
                                   .writes = bytes,
                                   .sectors = 1.1};
   };
+  // Few elements are added no differently than many.
+  for (const auto& [version, name] : std::span(kSteps).subspan(1))
+    for (const std::size_t n : {1, 3, 7, 40, 257, 1000}) {
+      const bool shares = version >= step::grid_stride;  // elements, from here on
+      lab::testing::required expected = asks_for(version == step::one_thread_per_block ? n : 1,
+                                                 shares ? std::max<std::size_t>(n / 4, 1) : n, n);
+      expected.sectors = 0;  // an array of few elements may begin anywhere in a sector
+      if (version == step::vectorized && n >= 4) expected.bytes_a_load = 16;
+      EXPECT_TRUE(as_required(done_by(version, n), expected)) << name << " of " << n << " elements";
+    }
   const lab::testing::work single = done_by(step::one_thread_per_block, kManyBlocks);
   EXPECT_TRUE(as_required(single, asks_for(kManyBlocks, kManyBlocks, kManyBlocks)))
       << "one_thread_per_block";
