@@ -75,6 +75,14 @@ REQUIRED_WORK(KernelsForProductsAndSubtractions) {
                      .reads = 7 * bytes_of(a),
                      .writes = bytes_of(a) / 8 * 7}))  // the first stays as it is
         << name;
+    // Short vectors have few components for a thread, and yet a thread for each few.
+    for (const std::size_t length : {7, 31, 40, 200, 257})
+      EXPECT_TRUE(as_required(
+          work_of([&, version = version] {
+            return is_right(version, vector(a.begin(), a.begin() + 3 * length), 3, length);
+          }),
+          {.threads = length / 4 + 1, .kernels = 2 * 2, .reads = 2 * 3 * length * sizeof(float)}))
+          << name << ": 3 vectors of " << length;
     EXPECT_TRUE(at_other_sizes([version = version](unsigned n) {
       return is_right(version, lab::random_floats(2 * (n + 1), n, -9, 4), 2, n + 1);
     })) << name;
