@@ -48,6 +48,20 @@ REQUIRED_WORK(AKernelThatAdds) {
         << name_of(version);
 }
 
+REQUIRED_WORK(AKernelThatAddsWhateverTheNumbersAre) {
+  for (const step version : {step::by_hand, step::owner})
+    for (const auto& [a, b] : {std::pair{7, 0}, {0, 7}, {7, 7}, {-7, 2}, {-7, -7}})
+      EXPECT_TRUE(as_required(work_of([=, a = a, b = b] { return add(version, a, b) == a + b; }),
+                              {.threads = 1, .fetched = sizeof(int), .writes = sizeof(int)}))
+          << name_of(version) << ": " << a << " + " << b;
+  // (A sum of 0 is what is there if nothing comes back.)
+  for (const step version : {step::by_hand, step::owner})
+    for (const int a : {0, 7})
+      EXPECT_TRUE(as_required(work_of([=] { return add(version, a, -a) == 0; }),
+                              {.threads = 1, .writes = sizeof(int)}))
+          << name_of(version) << ": " << a << " + " << -a;
+}
+
 REQUIRED_WORK(AKernelThatAddsWhatWrapsAround) {
   for (const step version : {step::by_hand, step::owner})
     EXPECT_TRUE(at_other_sizes([=](int n) { return add(version, kMost, n) == kLeast + (n - 1); },
