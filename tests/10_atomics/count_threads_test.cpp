@@ -75,8 +75,10 @@ REQUIRED_WORK(ThreadsThatCountThemselves) {
 REQUIRED_WORK(AGridOfTheShapeThatWasAskedFor) {
   // Also where the threads of whole rows or columns of blocks cannot fulfil the condition.
   for (const auto& [criterion, name] : kConditions)
-    for (const shape& grid : {shape{{3, 2}, {5, 7}}, shape{{1, 6}, {2, 3}}, shape{{6, 1}, {2, 3}},
-                              shape{{50, 1}, {1, 1}}, shape{{1, 50}, {1, 1}}}) {
+    for (const shape& grid :
+         {shape{{3, 2}, {5, 7}}, shape{{1, 6}, {2, 3}}, shape{{6, 1}, {2, 3}},
+          shape{{50, 1}, {1, 1}}, shape{{1, 50}, {1, 1}}, shape{{1, 1}, {1, 1}},
+          shape{{1, 1}, {31, 1}}, shape{{40, 33}, {4, 8}}, shape{{70'000, 1}, {1, 1}}}) {
       const lab::testing::work done = work_of([&, criterion = criterion] {
         return count(criterion, grid).count == closed_form(criterion, grid);
       });
@@ -98,13 +100,18 @@ REQUIRED_WORK(AGridOfTheShapeThatWasAskedFor) {
 REQUIRED_WORK(EachThreadForItself) {
   // Threads may first agree on a number in their warp or block, and one of them adds it. But if
   // threads neither add nor share anything, another thread has counted them. (In the second grid
-  // each thread is a block.)
-  for (const shape& grid : {shape{{3, 2}, {5, 7}}, shape{{7, 5}, {1, 1}}}) {
+  // each thread is a block; after that, one block has them all; the last one has many of both.)
+  for (const shape& grid :
+       {shape{{3, 2}, {5, 7}}, shape{{7, 5}, {1, 1}}, shape{{1, 1}, {1, 1}}, shape{{1, 1}, {7, 1}},
+        shape{{1, 1}, {32, 8}}, shape{{40, 33}, {16, 8}}}) {
     const lab::testing::work done = work_of([&] {
       return count(condition::every_thread, grid).count ==
              closed_form(condition::every_thread, grid);
     });
-    EXPECT_TRUE(as_required(done, {.fetched = sizeof(std::uint64_t), .atomics = true}));
+    const bool one_block = grid.blocks.x * grid.blocks.y == 1;
+    EXPECT_TRUE(as_required(
+        done, {.threads = one_block ? 1U : 2U, .fetched = sizeof(std::uint64_t), .atomics = true}))
+        << name_of(grid);
     if (!done.watched) continue;
     for (const auto& k : done.kernels) {
       if (k.atomics == 0) continue;  // (it may set the counter to 0)
