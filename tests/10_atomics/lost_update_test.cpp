@@ -10,8 +10,10 @@
 #include <limits>
 #include <map>
 #include <ostream>
+#include <set>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "fault_tests.hpp"
@@ -47,7 +49,6 @@ using lab::lost_update::operation;
 using lab::lost_update::reference;
 using lab::lost_update::replay;
 using lab::lost_update::turn;
-using lab::testing::at_other_sizes;
 using lab::testing::bytes_of;
 using lab::testing::expect_at_full_size;
 using lab::testing::expect_failures_reported;
@@ -107,13 +108,53 @@ REQUIRED_WORK(ThreadsThatTakeTurnsAndThreadsThatDoNot) {
     EXPECT_EQ(replayed.kernels.back().all_threads(), 70U)
         << "one block with all the requested threads, whether it is their turn or not";
   }
-  EXPECT_TRUE(as_required(work_of([&] { return count(4, 64, 3).count == 4U * 64 * 3; }),
-                          {.threads = 4 * 64, .blocks = 4, .fetched = 4, .atomics = true}));
-  EXPECT_TRUE(
-      at_other_sizes([](std::size_t n) { return is_as_scheduled(random_turns(n, 5, 1), 5, 7); }));
-  EXPECT_TRUE(
-      at_other_sizes([](unsigned n) { return count(n, n + 1, 3).count == n * (n + 1) * 3; }));
-  EXPECT_TRUE(at_other_sizes([](unsigned n) { return count(n, n, 3).count == n * n * 3; }));
+}
+
+REQUIRED_WORK(EachThreadItsOwnTurnsHoweverFewOrManyThereAre) {
+  for (const auto& [n, threads] : {std::pair<std::size_t, unsigned>{1, 1},
+                                   {1, 70},
+                                   {3, 5},
+                                   {7, 2},
+                                   {40, 5},
+                                   {40, 1024},
+                                   {2000, 7}}) {
+    const auto turns = random_turns(n, threads, 1);
+    std::set<unsigned> owners;
+    for (const turn& one : turns) owners.insert(one.thread);
+    const auto done =
+        work_of([&, threads = threads] { return is_as_scheduled(turns, threads, 7); });
+    EXPECT_TRUE(as_required(done, {.threads = owners.size(),
+                                   .fetched = bytes_of(turns),
+                                   .writes = turns.size() * sizeof(moment)}))
+        << n << " turns of " << threads << " threads";
+    if (!done.kernels.empty()) {
+      EXPECT_EQ(done.kernels.back().all_threads(), threads) << "one block, for " << n << " turns";
+    }
+  }
+}
+
+REQUIRED_WORK(AGridOfTheShapeThatWasAskedForWhoseThreadsUseAtomics) {
+  for (const auto& [blocks, threads] : {std::pair{4U, 64U},
+                                        {1U, 1U},
+                                        {1U, 7U},
+                                        {1U, 256U},
+                                        {7U, 1U},
+                                        {40U, 40U},
+                                        {40U, 41U},
+                                        {300U, 64U}})
+    for (const unsigned rounds : {1U, 3U}) {
+      const auto done = work_of([&, blocks = blocks, threads = threads] {
+        return count(blocks, threads, rounds).count == std::uint64_t{blocks} * threads * rounds;
+      });
+      EXPECT_TRUE(as_required(
+          done, {.threads = blocks * threads, .blocks = blocks, .fetched = 4, .atomics = true}))
+          << blocks << " blocks of " << threads << " threads, " << rounds << " rounds";
+      for (const auto& k : done.kernels) {
+        if (k.atomics == 0) continue;  // (it may set the counter to 0)
+        EXPECT_EQ(k.blocks, blocks);
+        EXPECT_EQ(k.threads_per_block, threads);
+      }
+    }
 }
 
 // --- slow motion ---------------------------------------------------------------------------------
