@@ -72,36 +72,53 @@ REQUIRED_WORK(AtomicsOfTheKindThatEachStepIsNamedFor) {
                            .fetched = 5000 * sizeof(std::uint64_t),
                            .writes = 5000 * sizeof(std::uint64_t),
                            .sectors = 1.1}));
-  // With 700 points there are warps that have none: they add their 0.
-  for (const std::uint64_t points : {700U, 20'000U})
+}
+
+REQUIRED_WORK(TheSameAtomicsForFewPointsAndInOneBlock) {
+  // There are warps that have no points: they add their 0.
+  for (const auto& [points, launched] : {std::pair{700U, grid{6, 128}},
+                                         {20'000U, grid{6, 128}},
+                                         {1U, grid{6, 128}},
+                                         {3U, grid{6, 128}},
+                                         {40U, grid{6, 128}},
+                                         {1U, grid{1, 32}},
+                                         {31U, grid{1, 32}},
+                                         {700U, grid{1, 32}},
+                                         {3U, grid{1, 256}},
+                                         {200U, grid{1, 256}},
+                                         {20'000U, grid{1, 256}},
+                                         {3000U, grid{200, 160}}})
     for (const auto& [version, name] : kSteps) {
-      const std::uint64_t hits = reference_hits(points, 1);
-      const grid launched{.blocks = 6, .threads = 128};
-      const lab::testing::work done = work_of(
-          [&, version = version] { return count_hits(version, points, 1, launched).hits == hits; });
-      const std::uint64_t warps = 6 * 4, with_points = std::min(warps, (points + 31) / 32);
+      constexpr std::uint64_t kSeed = 2;  // whose first point is a hit
+      const std::uint64_t hits = reference_hits(points, kSeed);
+      const lab::testing::work done =
+          work_of([&, version = version, points = points, launched = launched] {
+            return count_hits(version, points, kSeed, launched).hits == hits;
+          });
+      const std::uint64_t threads = launched.blocks * launched.threads, warps = threads / 32,
+                          with_points = std::min<std::uint64_t>(warps, (points + 31) / 32);
+      const bool all_work = points > threads / 2;
       EXPECT_TRUE(as_required(
           done,
-          {.threads = version == step::per_hit ? std::min<std::uint64_t>(hits, 6 * 128) : warps,
-           .blocks = 6,
+          {.threads = version == step::per_hit                ? std::min(hits, threads)
+                      : version == step::per_warp || all_work ? warps
+                                                              : launched.blocks,
+           .blocks = version == step::per_hit && !all_work ? 1 : launched.blocks,
            .fetched = 4,
            .warp_functions = version == step::per_warp ? with_points : 0,
-           .shared_memory = version == step::per_block,
+           .shared_memory = version == step::per_block && launched.threads > 32 && points > 32,
            .atomics = true}))
-          << name;
+          << name << ": " << points << " points";
       std::uint64_t atomics = 0;
       for (const auto& k : done.kernels) {
-        EXPECT_EQ(k.all_threads(), 6U * 128) << name;
+        EXPECT_EQ(k.all_threads(), threads) << name;
         atomics += k.atomics;
       }
       if (done.watched) {
-        EXPECT_EQ(atomics, claimed_atomics(version, {.hits = hits, .launched = launched})) << name;
+        EXPECT_EQ(atomics, claimed_atomics(version, {.hits = hits, .launched = launched}))
+            << name << ": " << points << " points";
       }
     }
-  for (const auto& [version, name] : kSteps)
-    EXPECT_TRUE(at_other_sizes([version = version](std::uint64_t n) {
-      return count_hits(version, n, 2, {.blocks = 2, .threads = 64}).hits == reference_hits(n, 2);
-    })) << name;
 }
 
 REQUIRED_WORK(TheGridThatWasAskedForAlsoIfItIsLargeOrHasMoreThreadsThanPoints) {
