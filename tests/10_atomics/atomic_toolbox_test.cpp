@@ -40,7 +40,6 @@ using lab::atomic_toolbox::outcome;
 using lab::atomic_toolbox::reference_sums;
 using lab::atomic_toolbox::request;
 using lab::atomic_toolbox::sums_of_groups;
-using lab::testing::at_other_sizes;
 using lab::testing::bytes_of;
 using lab::testing::expect_at_full_size;
 using lab::testing::expect_failures_reported;
@@ -123,19 +122,29 @@ REQUIRED_WORK(ThreadsThatUseAtomics) {
   }
   EXPECT_TRUE(as_required(work_of([] { return add_together(1, 300, 5, 2) == 611; }),
                           {.threads = 300, .calls = {"cudaMallocManaged"}, .atomics = true}));
-  EXPECT_TRUE(at_other_sizes([](std::size_t n) {
-    return can_be_explained(operation::add, 5, random_requests(n, 1, 1, 9));
-  }));
-  EXPECT_TRUE(at_other_sizes([](std::size_t n) {
-    const floats some = lab::random_floats(n, 2, -9, -4);
-    return float_max(some) == *std::ranges::max_element(some);
-  }));
-  EXPECT_TRUE(at_other_sizes([](std::size_t n) {
-    const auto some = lab::random_words(n, 3);
-    return sums_of_groups(some) == reference_sums(some);
-  }));
-  EXPECT_TRUE(at_other_sizes(
-      [](std::size_t n) { return add_together(7, static_cast<unsigned>(n), 5, 2) == 17 + 2 * n; }));
+}
+
+REQUIRED_WORK(AThreadForEachHoweverFewTheyAre) {
+  for (const std::size_t n : {1, 3, 40, 257}) {
+    const lab::testing::required each = {.threads = n, .fetched = 1, .writes = 1, .atomics = true};
+    for (const auto& [op, name] : kOperations)
+      EXPECT_TRUE(as_required(
+          work_of([&, op = op] { return can_be_explained(op, 5, random_requests(n, 1, 1, 9)); }),
+          each))
+          << n << " requests: " << name;
+    const floats values = lab::random_floats(n, 2, -9, -4);
+    EXPECT_TRUE(as_required(
+        work_of([&] { return float_max(values) == *std::ranges::max_element(values); }), each))
+        << n << " values";
+    const auto numbers = lab::random_words(n, 3);
+    EXPECT_TRUE(as_required(
+        work_of([&] { return sums_of_groups(numbers) == reference_sums(numbers); }), each))
+        << n << " numbers";
+    EXPECT_TRUE(as_required(
+        work_of([&] { return add_together(7, static_cast<unsigned>(n), 5, 2) == 17 + 2 * n; }),
+        each))
+        << n << " threads";
+  }
 }
 
 // --- the check itself ----------------------------------------------------------------------------
