@@ -5,11 +5,13 @@
 
 #include <cuda_runtime.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "fault_tests.hpp"
@@ -27,7 +29,6 @@ using lab::single_stream::kDefaultSize;
 using lab::single_stream::kGroup;
 using lab::single_stream::process;
 using lab::single_stream::reference;
-using lab::testing::at_other_sizes;
 using lab::testing::bytes_of;
 using lab::testing::expect_at_full_size;
 using lab::testing::expect_failures_reported;
@@ -44,34 +45,44 @@ using vector = std::vector<int>;
 
 // --- who does the work ---------------------------------------------------------------------------
 
-REQUIRED_WORK(ChunksInOneStream) {
-  constexpr std::size_t kChunk = 2048;
-  const vector a = lab::random_ints(8000, 1, -9, 900), b = lab::random_ints(8000, 2, -9, 900);
-  const lab::testing::work done = work_of([&] { return is_right(a, b, kChunk); });
+void expect_chunks_in_one_stream(std::size_t n, std::size_t chunk) {
+  SCOPED_TRACE(std::to_string(n) + " elements in chunks of " + std::to_string(chunk));
+  const vector a = lab::random_ints(n, 1, 100, 900), b = lab::random_ints(n, 2, 100, 900);
+  const lab::testing::work done = work_of([&] { return is_right(a, b, chunk); });
+  const std::size_t most = std::min(n, chunk);  // in a chunk
   ASSERT_TRUE(as_required(
-      done, {.threads = 256,  // they may have several elements each
-             .blocks = 2,
-             .kernels = 4,
-             .calls = {"cudaMemcpyAsync", "cudaHostAlloc|cudaMallocHost|cudaHostRegister",
-                       "cudaStreamCreate|cudaStreamCreateWithFlags|"
-                       "cudaStreamCreateWithPriority"},
-             .not_called = {"cudaMemcpy"},
-             .reads = 2 * bytes_of(a),
-             .writes = bytes_of(a)}));
+      done,
+      {.threads = std::clamp<std::size_t>(most / 8, 1, 256),  // may have several elements each
+       .blocks = most < 2048 ? 1U : 2U,
+       .kernels = (n + chunk - 1) / chunk,
+       .calls = {"cudaMemcpyAsync", "cudaHostAlloc|cudaMallocHost|cudaHostRegister",
+                 "cudaStreamCreate|cudaStreamCreateWithFlags|"
+                 "cudaStreamCreateWithPriority"},
+       .not_called = {"cudaMemcpy"},
+       .reads = 2 * bytes_of(a),
+       .writes = bytes_of(a)}));
   EXPECT_EQ(done.streams(), 1U);
   for (const auto& k : done.kernels)
     EXPECT_NE(k.stream, nullptr) << "a kernel runs in the default stream";
   for (const auto& c : done.copies) {
     EXPECT_EQ(c.stream, done.kernels.at(0).stream) << "a copy is not in the kernels' stream";
-    EXPECT_LE(c.bytes, kChunk * sizeof(int)) << "one copy has more than a chunk";
+    EXPECT_LE(c.bytes, chunk * sizeof(int)) << "one copy has more than a chunk";
   }
-  for (const std::size_t bytes : done.device_memory) EXPECT_LE(bytes, 3 * kChunk * sizeof(int));
+  for (const std::size_t bytes : done.device_memory) EXPECT_LE(bytes, 3 * chunk * sizeof(int));
   EXPECT_EQ(done.not_accessed, 0U) << "a kernel reads the host's memory instead of what was copied";
   EXPECT_EQ(lab::testing::waits_between_launches(done), "")
       << "the host waits before all chunks are queued";
-  EXPECT_TRUE(at_other_sizes([](std::size_t n) {
-    return is_right(lab::random_ints(n, 1, 100, 900), lab::random_ints(n, 2, 100, 900), 512);
-  }));
+}
+
+REQUIRED_WORK(ChunksInOneStream) {
+  for (const auto& [n, chunk] : {std::pair<std::size_t, std::size_t>{8000, 2048},
+                                 {1, 512},
+                                 {3, 256},
+                                 {40, 512},
+                                 {513, 512},
+                                 {70'001, 1 << 16},
+                                 {5000, 1 << 20}})
+    expect_chunks_in_one_stream(n, chunk);
 }
 
 REQUIRED_WORK(AKernelForEachOfManyChunks) {
