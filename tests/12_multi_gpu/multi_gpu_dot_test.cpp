@@ -35,7 +35,6 @@ namespace {
 using lab::multi_gpu_dot::dot;
 using lab::multi_gpu_dot::split;
 using lab::multi_gpu_dot::step;
-using lab::testing::at_other_sizes;
 using lab::testing::bytes_of;
 using lab::testing::current_device;
 using lab::testing::finish_before_the_end;
@@ -110,10 +109,37 @@ REQUIRED_WORK(AKernelOnEveryDevice) {
     } else {
       EXPECT_GE(done.host_threads, count) << name;
     }
-    EXPECT_TRUE(at_other_sizes([version = version](std::size_t n) {
-      return is_exact(version, whole_numbers(n, 1, 1, 4), whole_numbers(n, 2, 1, 4));
-    })) << name;
   }
+}
+
+REQUIRED_WORK(AKernelOnEveryDeviceHoweverSmallItsPartIs) {
+  const auto count = static_cast<std::size_t>(lab::device_count());
+  for (const auto& [version, name] : kSteps)
+    for (const std::size_t n : {std::size_t{1}, count, std::size_t{40}, std::size_t{1001}}) {
+      if (n != 1 && n < count) continue;  // some devices would have nothing
+      const std::size_t parts = n == 1 ? 1 : count;
+      const vector a = whole_numbers(n, 1, 1, 4), b = whole_numbers(n, 2, 1, 4);
+      const auto done = work_of([&, version = version] { return is_exact(version, a, b); });
+      lab::testing::required each = {.threads = 1,
+                                     .kernels = parts,
+                                     .sent = 2 * bytes_of(a),
+                                     .fetched = parts * sizeof(float),
+                                     .streams = version == step::one_thread ? parts : 1,
+                                     .devices = parts,
+                                     .reads = 2 * bytes_of(a)};
+      if (version == step::staged) each.calls = {"cudaHostAlloc|cudaMallocHost", "cudaMemcpyAsync"};
+      EXPECT_TRUE(as_required(done, each)) << name << ", n = " << n;
+      EXPECT_LE(done.bytes_copied(cudaMemcpyHostToDevice), 2 * bytes_of(a)) << name;
+      if (version == step::one_thread) {
+        EXPECT_EQ(done.host_threads, 1U) << name;
+        EXPECT_EQ(lab::testing::waits_between_launches(done), "") << name;
+      } else {
+        EXPECT_GE(done.host_threads, parts) << name;
+      }
+      for (const auto& copy : done.copies)
+        EXPECT_TRUE(version != step::staged || copy.kind != cudaMemcpyHostToDevice || copy.pinned)
+            << name << ": a piece comes from pageable memory";
+    }
 }
 
 REQUIRED_WORK(NothingForDevicesWithoutElements) {
