@@ -5,10 +5,12 @@
 
 #include <cuda_runtime.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <limits>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -93,6 +95,29 @@ REQUIRED_WORK(OneCallOfCublas) {
         by_library({"cublasDtrsv"})))
         << (version == step::lower ? "lower" : "upper");
   }
+}
+
+REQUIRED_WORK(CublasSolvesHoweverSimpleOrLargeTheSystemIs) {
+  for (const step version : {step::lower, step::upper})
+    for (const int n : {1, 2, 7, 300})
+      for (const char* form : {"any numbers", "a diagonal matrix", "the identity", "b = 0"}) {
+        const std::string_view is = form;
+        random_system system(version, n, 0, 1, 1);
+        const auto size = static_cast<std::size_t>(n);
+        if (is == "b = 0") std::fill_n(system.b.begin(), size, 0.0);
+        for (std::size_t i = 0; i < size * size; ++i) {
+          const bool on_diagonal = i % (size + 1) == 0;
+          if (is == "the identity" && on_diagonal) system.a[i] = 1;
+          if ((is == "the identity" || is == "a diagonal matrix") && !on_diagonal) system.a[i] = 0;
+        }
+        const auto done = work_of([&] {
+          return matches(check(solve(version, system.view()).x, version, system.view()));
+        });
+        lab::testing::required call = by_library({"cublasDtrsv"});
+        if (is == "b = 0") call.fetched = 0;  // only zeros come back
+        EXPECT_TRUE(as_required(done, call))
+            << (version == step::lower ? "lower, " : "upper, ") << form << ", n = " << n;
+      }
 }
 
 REQUIRED_WORK(ArraysThatAreOnTheDeviceAsOnTheHost) {
