@@ -137,6 +137,26 @@ REQUIRED_WORK(TheBatchInCublasHoweverSmallItIs) {
           << systems << " systems with " << right_sides << " right-hand sides";
 }
 
+REQUIRED_WORK(AKernelThatTransposesHoweverSmallOrLargeTheMatricesAre) {
+  // A column has nothing to transpose, and neither has a matrix of one element.
+  for (const shape size :
+       {shape{1, 2, 1}, {1, 2, 2}, {2, 3, 2}, {1, 33, 1}, {40, 7, 3}, {700, 2, 2}, {2, 100, 5}}) {
+    const vector a = random_numbers(size.systems * size.n * size.n, 3),
+                 b = random_numbers(size.systems * size.n * size.right_sides, 4);
+    const std::size_t turned = bytes_of(a) + (size.right_sides == 1 ? 0 : 2 * bytes_of(b));
+    EXPECT_TRUE(as_required(work_of([&] { return is_solved(a, b, size); }),
+                            {.threads = 2,
+                             .sent = bytes_of(a) + bytes_of(b),
+                             .fetched = bytes_of(b),
+                             .calls = kBatched.calls,
+                             .library = true,
+                             .reads = turned,
+                             .writes = turned}))
+        << size.systems << " systems with n = " << size.n << " and " << size.right_sides
+        << " right-hand sides";
+  }
+}
+
 REQUIRED_WORK(TheBatchInCublasHoweverSimpleTheMatricesAre) {
   struct form {
     const char* name;
