@@ -83,25 +83,31 @@ struct shape {
 // --- who does the work ---------------------------------------------------------------------------
 
 /// What both contracts do for square matrices of order n.
-lab::testing::work work_for(bool two_products, std::size_t n, const plan& options) {
+lab::testing::work work_for(bool two_products, std::size_t n, const plan& options,
+                            op first = op::none) {
   const matrix a = whole_numbers(n, n, 1, -5, 3), b = whole_numbers(n, n, 2, -3, 2);
   return work_of([&] {
     return two_products
-               ? is_sum_times_product(sum_times_product(op::none, a, b, options).c, op::none, a, b)
-               : is_product(multiply(op::none, a, b, options).c, op::none, a, b);
+               ? is_sum_times_product(sum_times_product(first, a, b, options).c, first, a, b)
+               : is_product(multiply(first, a, b, options).c, first, a, b);
   });
 }
 
 REQUIRED_WORK(EachProductInCublasXt) {
-  for (const std::size_t n : {2U, 40U})
+  for (const auto& [n, first] : {std::pair{2U, op::none},
+                                 {40U, op::none},
+                                 {100U, op::none},
+                                 {2U, op::transpose},
+                                 {40U, op::transpose},
+                                 {100U, op::transpose}})
     for (const bool two_products : {false, true}) {
-      const lab::testing::work done = work_for(two_products, n, tiles_of(32));
+      const lab::testing::work done = work_for(two_products, n, tiles_of(32), first);
       EXPECT_TRUE(as_required(
           done, {.kernels = 0,
-                 .fetched = n * n * sizeof(float),
+                 .fetched = std::size_t{n} * n * sizeof(float),
                  .calls = {"cublasXtDeviceSelect", "cublasXtSetBlockDim", "cublasXtSgemm"},
                  .library = true}))
-          << "n = " << n;
+          << "n = " << n << ", op is " << name_of(first);
       if (two_products && done.calls.contains("cublasXtSgemm")) {
         EXPECT_GE(done.calls.at("cublasXtSgemm"), 2U) << "op(A + B) · (A · B) has two products";
       }
