@@ -3,6 +3,7 @@
 
 #include "matrix_equation.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -10,6 +11,7 @@
 #include <optional>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "fault_tests.hpp"
@@ -84,6 +86,25 @@ REQUIRED_WORK(TheRoutinesOfCublas) {
     return as_required(work_of([&] { return is_right(kDefaultShape); }),
                        by_library({"cublasDgeam", "cublasDtrsm"}));
   });
+}
+
+REQUIRED_WORK(TheRoutinesOfCublasHoweverSimpleTheMatricesAre) {
+  for (const std::size_t n : {1, 2, 5}) {
+    const shape size{n, 3};
+    problem of_zeros = make_problem(2, size, 1), of_units = of_zeros;
+    std::ranges::fill(of_zeros.b, 0.0);
+    std::ranges::fill(of_units.a, 0.0);
+    for (std::size_t i = 0; i < n * n; ++i) of_units.c[i] = i % (n + 1) == 0 ? 1 : 0;
+    for (const auto& [p, name] : {std::pair{of_zeros, "B is 0"}, {of_units, "A is 0, C is 1"}}) {
+      const auto done = work_of([&, &p = p] {
+        return matches(check(solve(2, p.a, p.c, p.b, size).x, 2, p.a, p.c, p.b, size));
+      });
+      lab::testing::required all = by_library({"cublasDgeam", "cublasDtrsm"});
+      if (p.b == of_zeros.b) all.fetched = 0;  // only zeros come back
+      EXPECT_TRUE(as_required(done, all)) << name << ", n = " << n;
+      EXPECT_EQ(lab::testing::times_called(done, "cublasDtrsm"), 2U) << name << ", n = " << n;
+    }
+  }
 }
 
 TEST(TheText, HasThisSolution) {
