@@ -104,6 +104,19 @@ REQUIRED_WORK(EveryRacerByItsOwnMeans) {
     EXPECT_TRUE(as_required(work_of(run), {.shared_memory = true}))
         << "own_kernel, " << thin.m << " x " << thin.n;
   }
+  const shape large{150, 130, 90};
+  const auto large_product = make_known_product(large.m, large.n, large.k, 1);
+  const auto runs_large = [&](racer contender) {
+    return work_of([&] {
+      const vector c = race(contender, large_product.a, large_product.b, large, 1).c;
+      return matches(lab::compare_exact(c, large_product.c));
+    });
+  };
+  EXPECT_TRUE(as_required(runs_large(racer::own_kernel),
+                          {.threads = 256,
+                           .blocks = 2,
+                           .reads_at_most = 2 * large.m * large.n * large.k * sizeof(float) / 4,
+                           .shared_memory = true}));
   const std::pair<racer, const char*> libraries[] = {{racer::cublas, "cublasSgemm"},
                                                      {racer::cublas_xt, "cublasXtSgemm"}};
   for (const auto& [contender, routine] : libraries) {
@@ -111,6 +124,9 @@ REQUIRED_WORK(EveryRacerByItsOwnMeans) {
     EXPECT_TRUE(as_required(done, by_library({routine}))) << name_of(contender);
     EXPECT_TRUE(done.kernels.empty()) << name_of(contender) << ": a kernel multiplies as well";
     expect_small_races(contender, by_library({routine}));
+    const lab::testing::work done_large = runs_large(contender);
+    EXPECT_TRUE(as_required(done_large, by_library({routine}))) << name_of(contender);
+    EXPECT_TRUE(done_large.kernels.empty()) << name_of(contender);
   }
   const lab::testing::work on_host = runs(racer::host);
   EXPECT_TRUE(as_required(on_host, {.kernels = 0}));
@@ -136,9 +152,9 @@ std::size_t timed_alone(const lab::testing::work& done, const std::string& produ
   return count;
 }
 
-REQUIRED_WORK(EveryLapBeginsAnew) {
-  constexpr std::size_t kLaps = 3;
-  const shape size{40, 24, 56};
+void expect_laps_that_begin_anew(const shape& size, std::size_t laps) {
+  SCOPED_TRACE(std::to_string(size.m) + " x " + std::to_string(size.n) + ", " +
+               std::to_string(laps) + " laps");
   const auto given = make_known_product(size.m, size.n, size.k, 2);
   const std::size_t in = bytes_of(given.a) + bytes_of(given.b), out = bytes_of(given.c);
   const std::pair<racer, std::string> products[] = {{racer::own_kernel, "cudaLaunchKernel"},
@@ -146,29 +162,35 @@ REQUIRED_WORK(EveryLapBeginsAnew) {
                                                     {racer::cublas_xt, "cublasXtSgemm"}};
   for (const auto& [contender, product] : products) {
     const auto done = work_of([&, contender = contender] {
-      return matches(lab::compare_exact(race(contender, given.a, given.b, size, kLaps).c, given.c));
+      return matches(lab::compare_exact(race(contender, given.a, given.b, size, laps).c, given.c));
     });
     const bool by_kernel = contender == racer::own_kernel, on_host = contender == racer::cublas_xt;
-    EXPECT_TRUE(as_required(done, {.kernels = by_kernel ? kLaps : 0,
-                                   .sent = on_host ? 0 : kLaps * in,
-                                   .fetched = on_host ? 0 : kLaps * out,
+    EXPECT_TRUE(as_required(done, {.kernels = by_kernel ? laps : 0,
+                                   .sent = on_host ? 0 : laps * in,
+                                   .fetched = on_host ? 0 : laps * out,
                                    .library = !by_kernel}))
         << name_of(contender);
     const auto calls = [&done](const std::string& name) {
       const auto it = done.calls.find(name);
       return it == done.calls.end() ? 0U : it->second;
     };
-    EXPECT_GE(calls(product), kLaps) << name_of(contender) << ": a product in each lap";
+    EXPECT_GE(calls(product), laps) << name_of(contender) << ": a product in each lap";
     EXPECT_LE(calls("cublasCreate") + calls("cublasXtCreate"), 1U)
         << name_of(contender) << ": one handle for all laps";
     if (on_host) continue;
     std::size_t allocated = 0;
     for (const auto& memory : {done.device_memory, done.host_memory})
       for (const std::size_t bytes : memory) allocated += bytes;
-    EXPECT_GE(allocated, kLaps * (in + out)) << name_of(contender) << ": new memory in each lap";
-    EXPECT_GE(timed_alone(done, product), kLaps)
+    EXPECT_GE(allocated, laps * (in + out)) << name_of(contender) << ": new memory in each lap";
+    EXPECT_GE(timed_alone(done, product), laps)
         << name_of(contender) << ": only the product may be between the two events";
   }
+}
+
+REQUIRED_WORK(EveryLapBeginsAnew) {
+  expect_laps_that_begin_anew({40, 24, 56}, 3);
+  expect_laps_that_begin_anew({1, 1, 1}, 2);
+  expect_laps_that_begin_anew({100, 70, 40}, 4);
 }
 
 class Race : public ::testing::TestWithParam<std::tuple<racer, shape>> {};
