@@ -34,6 +34,18 @@ constexpr tile tile_of(network::step version) {
 
 namespace {
 
+REQUIRED_WORK(TilesInSharedMemoryForTheShortestArrays) {
+  // Arrays that a thread could sort by itself, as in step registers.
+  const std::string name = "shared_tiles";
+  for (const batch arrays : {batch{1, 2}, {3, 4}, {512, 2}, {128, 8}, {64, 16}}) {
+    const key_values input = make_key_values(arrays.count * arrays.length, 15);
+    EXPECT_TRUE(as_required(
+        work_of([&] { return sorts(step::shared_tiles, input, arrays); }),
+        {.threads = arrays.count, .fetched = 2 * bytes_of(input.keys), .shared_memory = true}))
+        << name << ", " << arrays.count << " arrays of " << arrays.length;
+  }
+}
+
 REQUIRED_WORK(SixteenElementsForEachThreadWhateverTheLength) {
   const std::string name = "registers";
   const key_values input = make_key_values(16384, 15);
