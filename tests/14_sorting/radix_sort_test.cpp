@@ -144,7 +144,7 @@ void expect_required_work(std::size_t n, bool pairs, const char* keys_of) {
   const bool tiles = n > 10'240;  // several, of which blocks have their share
   for (const auto& [version, name] : {kSteps[1], kSteps[2]}) {
     const lab::testing::work done = work(version);
-    EXPECT_TRUE(as_required(done, {.threads = tiles ? 512U : 32U,
+    EXPECT_TRUE(as_required(done, {.threads = tiles ? 512U : std::min<std::size_t>(n, 32),
                                    .blocks = tiles ? 2U : 1U,
                                    .kernels = 4,
                                    .sent = bytes,
@@ -184,6 +184,8 @@ REQUIRED_WORK(FourPassesOfOwnKernelsOrCallsOfThrust) {
   expect_required_work<std::uint32_t>(20'011, true, "unsigned ints");
   expect_required_work<float>(1000, true, "floats");
   expect_required_work<std::int32_t>(33, false, "a few ints");
+  expect_required_work<std::uint32_t>(2, true, "two unsigned ints");
+  expect_required_work<float>(10'500, false, "many floats");
 }
 
 // --- every step, every size, every type of key ---------------------------------------------------
