@@ -77,7 +77,7 @@ REQUIRED_WORK(EveryMethodByItsOwnMeans) {
         [&](std::size_t n) {
           return is_right(algorithm, {n, 16});
         },
-        {.threads = 1, .writes = 1}));
+        {.threads = 1, .kernels = 3, .writes = 1, .shared_memory = true}));
   }
 }
 
@@ -91,12 +91,18 @@ auto studied(method algorithm, const problem& workload, unsigned samples) {
 
 REQUIRED_WORK(EverySampleSortsWhatTheCheckHasSorted) {
   // One more sample is the same work again, and so was the check.
-  for (const method algorithm : {method::bitonic, method::odd_even}) {
+  for (const auto& [algorithm, arrays] : {std::pair{method::bitonic, batch{2, 256}},
+                                          {method::odd_even, batch{2, 256}},
+                                          {method::bitonic, batch{1, 4}},
+                                          {method::odd_even, batch{1, 4}},
+                                          {method::bitonic, batch{1, 4096}},
+                                          {method::odd_even, batch{1, 4096}}}) {
+    const std::size_t elements = arrays.count * arrays.length;
     std::vector<std::map<std::string, std::uint64_t>> requests;  // of 1, 2, … samples
     std::vector<std::size_t> launches;
     std::vector<std::uint64_t> brought;  // bytes, from the host or from a copy on the device
     for (const unsigned samples : {1U, 2U, 3U, 4U}) {
-      const auto done = work_of(studied(algorithm, make_problem({2, 256}, 1), samples));
+      const auto done = work_of(studied(algorithm, make_problem(arrays, 1), samples));
       ASSERT_TRUE(as_required(done, {.kernels = 2}));
       launches.push_back(done.kernels.size());
       brought.push_back(done.bytes_copied(cudaMemcpyHostToDevice) +
@@ -109,7 +115,7 @@ REQUIRED_WORK(EverySampleSortsWhatTheCheckHasSorted) {
     for (const std::size_t i : {1U, 2U}) {
       EXPECT_EQ(launches[i + 1] - launches[i], of_one) << "not every sample sorts";
       if (of_one == 1) {  // no kernel that could bring the input
-        EXPECT_GE(brought[i + 1] - brought[i], 2 * 2 * 256 * sizeof(std::uint32_t))
+        EXPECT_GE(brought[i + 1] - brought[i], 2 * elements * sizeof(std::uint32_t))
             << "a sample begins with the keys and the values of the input";
       }
       for (const auto& [kind, count] : requests[0])
@@ -133,15 +139,19 @@ REQUIRED_WORK(AsManySortsAsSamples) {
 
 REQUIRED_WORK(TwoNetworksThatDiffer) {
   // bitonic has more comparators. On a device that is watched, one network for both shows.
-  const auto accesses_of = [](method algorithm) {
-    const auto done = work_of(studied(algorithm, make_problem({1, 512}, 1), 1));
+  const auto accesses_of = [](method algorithm, std::size_t length) {
+    const auto done = work_of(studied(algorithm, make_problem({1, length}, 1), 1));
     EXPECT_TRUE(as_required(done, {.kernels = 2, .shared_memory = true}));
     std::uint64_t all = 0;
     for (const auto& kernel : done.kernels) all += kernel.shared;
     return done.watched ? std::optional(all) : std::nullopt;
   };
-  const auto bitonic = accesses_of(method::bitonic), odd_even = accesses_of(method::odd_even);
-  EXPECT_TRUE(!bitonic || *bitonic != *odd_even) << "both methods run the same network";
+  for (const std::size_t length : {16, 512, 4096}) {
+    const auto bitonic = accesses_of(method::bitonic, length),
+               odd_even = accesses_of(method::odd_even, length);
+    EXPECT_TRUE(!bitonic || *bitonic != *odd_even)
+        << "both methods run the same network for " << length << " elements";
+  }
 }
 
 REQUIRED_WORK(RadixByThrustOnTheDevice) {
