@@ -27,7 +27,6 @@ using lab::lock::expected_entries;
 using lab::lock::kDefaultWork;
 using lab::lock::step;
 using lab::lock::work;
-using lab::testing::at_other_sizes;
 using lab::testing::expect_at_full_size;
 using lab::testing::expect_failures_reported;
 using lab::testing::is_time_of;
@@ -59,7 +58,8 @@ void expect_exact(step version, const work& job) { EXPECT_TRUE(is_exact(version,
 
 REQUIRED_WORK(AGridThatTakesALock) {
   for (const auto& [version, name] : kSteps) {
-    for (const work job : {work{4, 64, 2}, work{1, 64, 3}}) {
+    for (const work job : {work{4, 64, 2}, work{1, 64, 3}, work{1, 1, 1}, work{1, 7, 2},
+                           work{3, 33, 1}, work{40, 1, 2}, work{40, 41, 2}}) {
       const lab::testing::work done =
           work_of([&, version = version] { return is_exact(version, job); });
       EXPECT_TRUE(as_required(done, {.threads = job.blocks,
@@ -70,7 +70,8 @@ REQUIRED_WORK(AGridThatTakesALock) {
           << name;
       if (done.kernels.empty()) continue;
       const auto& k = done.kernels.back();  // one before it may make the lock
-      EXPECT_EQ(std::pair(k.blocks, k.threads_per_block), std::pair(1UL * job.blocks, 64UL))
+      EXPECT_EQ(std::pair(k.blocks, k.threads_per_block),
+                std::pair(1UL * job.blocks, 1UL * job.threads))
           << name;
       if (done.watched) {
         const std::uint64_t entries = expected_entries(version, job);
@@ -84,9 +85,6 @@ REQUIRED_WORK(AGridThatTakesALock) {
         }
       }
     }
-    EXPECT_TRUE(at_other_sizes([version = version](unsigned n) {
-      return is_exact(version, {n, n + 1, 2});
-    })) << name;
   }
 }
 
