@@ -120,11 +120,11 @@ struct operands {
 };
 
 /// The work for a product that is right.
-lab::testing::work work_for(step version, float alpha, shape size) {
+lab::testing::work work_for(step version, float alpha, shape size, float beta = 2) {
   const operands x(version, size);
   return work_of([&] {
-    return matches(check(multiply(version, alpha, x.a.view(), x.b.view(), 2, x.c.view()).c, version,
-                         alpha, x.a.view(), x.b.view(), 2, x.c.view(), true));
+    return matches(check(multiply(version, alpha, x.a.view(), x.b.view(), beta, x.c.view()).c,
+                         version, alpha, x.a.view(), x.b.view(), beta, x.c.view(), true));
   });
 }
 
@@ -134,13 +134,19 @@ REQUIRED_WORK(OneCallForLongSumsForVectorsAndForNothingOfTheProduct) {
                                       {{3, 1, 2100, 0, 0, 0}, 1.0F},
                                       {{1, 3, 5, 0, 0, 0}, 1.0F},
                                       {{1, 1, 9, 0, 0, 0}, 1.0F},
-                                      {{5, 4, 7, 0, 0, 0}, 0.0F}}) {
-      const auto done = work_for(version, alpha, size);
-      EXPECT_TRUE(as_required(done, by_library({"cublasSgemm"}))) << name;
-      EXPECT_EQ(calculated(done), "1 cublasSgemm ")
-          << name << ": C is " << size.m << " x " << size.n << ", sums have " << size.k
-          << " terms, alpha is " << alpha;
-    }
+                                      {{1, 1, 1, 0, 0, 0}, 1.0F},
+                                      {{40, 30, 1, 0, 0, 0}, 1.0F},
+                                      {{300, 200, 70, 0, 0, 0}, 1.0F},
+                                      {{5, 4, 7, 0, 0, 0}, 0.0F}})
+      for (const float beta : {0.0F, 1.0F, 2.0F}) {
+        const auto done = work_for(version, alpha, size, beta);
+        lab::testing::required call = by_library({"cublasSgemm"});
+        if (alpha == 0 && beta == 0) call.fetched = 0;  // only zeros come back
+        EXPECT_TRUE(as_required(done, call)) << name;
+        EXPECT_EQ(calculated(done), "1 cublasSgemm ")
+            << name << ": C is " << size.m << " x " << size.n << ", sums have " << size.k
+            << " terms, alpha is " << alpha << ", beta is " << beta;
+      }
 }
 
 REQUIRED_WORK(RowsOfCThatComeBackWhateverTheStep) {
