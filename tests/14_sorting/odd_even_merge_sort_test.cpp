@@ -39,16 +39,18 @@ constexpr tile tile_of(network::step) { return {1024, 2 * 55 + 2}; }
 namespace {
 
 REQUIRED_WORK(TilesInSharedMemoryForTheShortestArrays) {
-  // Arrays that a thread could sort by itself.
+  // Arrays that a thread could sort by itself: many of them, and a single one.
   for (const auto& [version, name] : kSteps)
-    for (const std::size_t length : {2, 4, 8}) {
-      const key_values input = make_key_values(1024, 15);
+    for (const batch arrays :
+         {batch{512, 2}, {256, 4}, {128, 8}, {64, 16}, {1, 2}, {1, 8}, {1, 16}, {3, 4}}) {
+      const std::size_t n = arrays.count * arrays.length;
+      const key_values input = make_key_values(n, 15);
       EXPECT_TRUE(
-          as_required(work_of([&, version = version] {
-                        return sorts(version, input, {1024 / length, length});
-                      }),
-                      {.threads = 128, .fetched = 2 * bytes_of(input.keys), .shared_memory = true}))
-          << name << ", arrays of " << length;
+          as_required(work_of([&, version = version] { return sorts(version, input, arrays); }),
+                      {.threads = n == 1024 ? 128U : 1U,
+                       .fetched = 2 * bytes_of(input.keys),
+                       .shared_memory = true}))
+          << name << ", " << arrays.count << " arrays of " << arrays.length;
     }
 }
 
