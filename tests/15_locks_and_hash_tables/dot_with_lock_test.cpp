@@ -12,6 +12,7 @@
 #include <limits>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "lab/dot_reference.hpp"
@@ -105,13 +106,21 @@ REQUIRED_WORK(AGridThatEndsWithTheSum) {
 }
 
 REQUIRED_WORK(AsManyBlocksAsWereAskedFor) {
-  const vector ones(3000,
-                    1.0F);  // most blocks have no elements, but take part anyway
+  // Where most blocks have no elements, they take part anyway.
+  const std::pair<std::size_t, unsigned> cases[] = {{1, 1},   {1, 2},    {40, 1},     {40, 31},
+                                                    {300, 2}, {3000, 1}, {3000, 1025}};
   for (const auto& [version, name] : kSteps)
-    for (const unsigned blocks : {1U, 1025U}) {
-      const lab::testing::work done =
-          work_of([&, version = version] { return is_exact(version, ones, ones, blocks); });
-      EXPECT_TRUE(as_required(done, {.threads = 1, .fetched = sizeof(float)})) << name;
+    for (const auto& [n, blocks] : cases) {
+      const vector ones(n, 1.0F);
+      const lab::testing::work done = work_of([&, version = version, blocks = blocks] {
+        return is_exact(version, ones, ones, blocks);
+      });
+      EXPECT_TRUE(as_required(done, {.threads = n < 32 ? 1U : 8U,
+                                     .sent = 2 * bytes_of(ones),
+                                     .fetched = sizeof(float),
+                                     .reads = 2 * bytes_of(ones),
+                                     .atomics = true}))
+          << name << ": " << n << " elements, " << blocks << " blocks";
       for (const auto& k : done.kernels) EXPECT_EQ(k.blocks, blocks) << name;
       expect_atomics_of(done, {version, name}, blocks);
     }
