@@ -139,19 +139,20 @@ REQUIRED_WORK(KernelsThatInsertFindAndErase) {
 }
 
 REQUIRED_WORK(ThreadsThatShareAFewKeys) {
-  for (const auto& [version, name] : kSteps) {
-    const numbers keys = different_numbers(version, 24, 1);
-    const batch batches[] = {insert(keys, keys), find(keys), erase(keys)};
-    for (std::size_t n = 1; n <= 3; ++n) {
-      const auto done = work_without_values([&, version = version] {
-        (void)apply_batches(version, 100, std::span(batches).first(n));
-      });
-      EXPECT_TRUE(as_required(done, {.kernels = n})) << name;
-      if (!done.watched || done.kernels.empty()) continue;
-      EXPECT_GE(done.kernels.back().threads, 2U)
-          << name << ": one thread has all " << keys.size() << " keys of batch " << n;
+  for (const auto& [version, name] : kSteps)
+    for (const std::size_t few : {2, 24, 300}) {
+      const numbers keys = different_numbers(version, few, 1);
+      const batch batches[] = {insert(keys, keys), find(keys), erase(keys)};
+      for (std::size_t n = 1; n <= 3; ++n) {
+        const auto done = work_without_values([&, version = version] {
+          (void)apply_batches(version, 2 * few + 50, std::span(batches).first(n));
+        });
+        EXPECT_TRUE(as_required(done, {.kernels = n})) << name;
+        if (!done.watched || done.kernels.empty()) continue;
+        EXPECT_GE(done.kernels.back().threads, std::max<std::size_t>(2, few / 4))
+            << name << ": too few threads have all " << few << " keys of batch " << n;
+      }
     }
-  }
 }
 
 REQUIRED_WORK(OneWordForEachSlotOfStepPacked) {
@@ -170,35 +171,38 @@ REQUIRED_WORK(OneWordForEachSlotOfStepPacked) {
 }
 
 REQUIRED_WORK(InsertionsWithoutLocks) {
-  for (const auto& [version, name] : kSteps) {
-    const numbers keys = different_numbers(version, 501, 1);
-    const auto done = work_without_values([&, version = version] {
-      (void)apply_batches(version, 1002, std::vector<batch>{insert(keys, keys)});
-    });
-    EXPECT_FALSE(done.kernels.empty()) << name << ": no kernel inserts";
-    for (const auto& kernel : done.kernels)  // what only stores may have emptied the table
-      EXPECT_TRUE(kernel.atomics == 0 || kernel.plain_writes == 0)
-          << name << ": slots are changed by plain stores, as behind a lock";
-    const auto cost = done.costs.find("global atomic");
-    EXPECT_TRUE(cost == done.costs.end() || cost->second.turns < 2 * cost->second.requests)
-        << name << ": the threads of a warp wait for each other at one word, as at a lock";
-  }
+  for (const auto& [version, name] : kSteps)
+    for (const std::size_t n : {1, 40, 501, 4000}) {
+      const numbers keys = different_numbers(version, n, 1);
+      const auto done = work_of([&, version = version] {
+        return finds_what_it_should(version, 2 * n, {insert(keys, keys), erase(keys), find(keys)});
+      });
+      EXPECT_TRUE(as_required(done, {.threads = 1, .kernels = 3, .atomics = true}))
+          << name << ": " << n << " keys";
+      for (const auto& kernel : done.kernels)  // what only stores may have emptied the table
+        EXPECT_TRUE(kernel.atomics == 0 || kernel.plain_writes == 0)
+            << name << ": slots are changed by plain stores, as behind a lock";
+      const auto cost = done.costs.find("global atomic");
+      EXPECT_TRUE(cost == done.costs.end() || cost->second.turns < 2 * cost->second.requests)
+          << name << ": the threads of a warp wait for each other at one word, as at a lock";
+    }
 }
 
 REQUIRED_WORK(SearchesThatSoonEndInATableThatIsNearlyFull) {
   // 95 % of all slots have keys. With double hashing, the search for a key that is not there reads
   // about 8 windows; with the neighbouring window as the next one, about 50.
-  constexpr std::size_t kKeys = 5003, kSlots = kKeys * 100 / 95;
-  for (const auto& [version, name] : kSteps) {
-    const numbers keys = different_numbers(version, 2 * kKeys, 3), present = first_of(keys, kKeys),
-                  absent = after_first(keys, kKeys);
-    const std::size_t slot_bytes = version == step::packed ? 8 : 16;
-    const lab::testing::work done = work_of([&, version = version] {
-      return finds_what_it_should(version, kSlots, {insert(present, present), find(absent)});
-    });
-    EXPECT_TRUE(as_required(done, {.kernels = 2, .reads_at_most = 80 * kKeys * slot_bytes}))
-        << name;
-  }
+  for (const auto& [version, name] : kSteps)
+    for (const std::size_t n : {1009, 5003}) {
+      const numbers keys = different_numbers(version, 2 * n, 3), present = first_of(keys, n),
+                    absent = after_first(keys, n);
+      const std::size_t slot_bytes = version == step::packed ? 8 : 16;
+      const lab::testing::work done = work_of([&, version = version] {
+        return finds_what_it_should(version, n * 100 / 95,
+                                    {insert(present, present), find(absent)});
+      });
+      EXPECT_TRUE(as_required(done, {.kernels = 2, .reads_at_most = 80 * n * slot_bytes}))
+          << name << ": " << n << " keys";
+    }
 }
 
 // --- every step, at every size and load ----------------------------------------------------------
