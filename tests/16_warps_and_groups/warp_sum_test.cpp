@@ -5,6 +5,7 @@
 
 #include <cuda_runtime.h>
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -27,7 +28,6 @@ namespace {
 using lab::random_words;
 using lab::testing::all_need;
 using lab::testing::as_required;
-using lab::testing::at_other_sizes;
 using lab::testing::bytes_of;
 using lab::testing::expect_at_full_size;
 using lab::testing::expect_failures_reported;
@@ -115,13 +115,35 @@ REQUIRED_WORK(LanesThatExchangeRegistersAndOneAtomicForEachWarp) {
           EXPECT_GE(exchanges, k.blocks * fewest_shuffles(k.threads_per_block))
               << name << ": five levels of shuffles in a full warp";
       }
-    EXPECT_TRUE(at_other_sizes([version = version](std::size_t n) {
-      return has_warp_sums(version, random_words(n, 1), 100);
-    })) << name;
-    EXPECT_TRUE(at_other_sizes([version = version](std::size_t n) {
-      return has_sum(version, random_words(n, 1), 128);
-    })) << name;
   }
+}
+
+REQUIRED_WORK(LanesThatExchangeRegistersHoweverManyValuesThereAre) {
+  for (const auto& [version, name] : kSteps)
+    for (const std::uint32_t n : {1U, 3U, 31U, 40U, 129U, 50'000U}) {
+      const vector values = random_words(n, 1);
+      const auto lanes =
+          work_of([&, version = version] { return has_warp_sums(version, values, 100); });
+      const auto total = work_of([&, version = version] { return has_sum(version, values, 100); });
+      for (const auto* done : {&lanes, &total}) {
+        // (Where all are added up, a thread may have a few of the values.)
+        EXPECT_TRUE(as_required(*done, {.threads = done == &total ? (std::min(n, 100U) + 7) / 8 : n,
+                                        .sent = bytes_of(values),
+                                        .reads = bytes_of(values),
+                                        .atomics = done == &total}))
+            << name << ": " << n << " values";
+        for (const auto& k : done->kernels) {
+          EXPECT_EQ(k.shared + k.shared_bytes, 0U) << name << ": it uses shared memory";
+          const std::uint64_t warps = k.blocks * ((k.threads_per_block + 31) / 32);
+          EXPECT_LE(k.atomics, warps) << name << ": more than one atomic addition per warp";
+          if (n == 1) continue;
+          const std::uint64_t exchanges = k.warp_functions - k.votes - k.warp_barriers;
+          EXPECT_GE(exchanges,
+                    version == step::reduce_sync ? 1 : fewest_shuffles(std::min(n, 100U)))
+              << name << ": the lanes exchange nothing, where there are " << n << " values";
+        }
+      }
+    }
 }
 
 REQUIRED_WORK(ATreeOfShufflesAndOneThatPassesTheSumOn) {
