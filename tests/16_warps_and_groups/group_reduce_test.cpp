@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "fault_tests.hpp"
@@ -32,7 +33,6 @@ using lab::group_reduce::reference_sums;
 using lab::group_reduce::step;
 using lab::group_reduce::sum_rows;
 using lab::testing::as_required;
-using lab::testing::at_other_sizes;
 using lab::testing::bytes_of;
 using lab::testing::expect_at_full_size;
 using lab::testing::expect_failures_reported;
@@ -56,29 +56,29 @@ constexpr std::uint32_t kMost = 0xFFFF'FFFF;
 
 // --- who does the work ---------------------------------------------------------------------------
 
-REQUIRED_WORK(GroupsThatAddUpRowsWithoutSharedMemory) {
-  constexpr std::size_t kRows = 300, kLength = 96;
-  vector values = random_words(kRows * kLength, 1);
-  std::ranges::replace(values, kMost, 0U);  // every element counts
-  for (const auto& [version, name] : kSteps)
-    EXPECT_TRUE(at_other_sizes([version = version](std::size_t n) {
-      return has_sums(version, random_words(n * 5, 1), 5, kMost, 8);
-    })) << name;
+/// So many rows, in which so many of eight neighbours count.
+void expect_groups_that_add_up(std::size_t rows, unsigned of_eight) {
+  constexpr std::size_t kLength = 96;
+  const std::size_t counted = rows * kLength * of_eight / 8;
+  vector values = random_words(rows * kLength, 1);
+  std::ranges::replace(values, kMost, 0U);
+  for (std::size_t i = 0; i < values.size(); ++i)
+    if (i % 8 >= of_eight) values[i] = kMost;
   for (const auto& [version, name] : kSteps)
     for (const unsigned tile : {1U, 2U, 4U, 8U, 16U, 32U}) {
       const auto done = work_of(
           [&, version = version] { return has_sums(version, values, kLength, kMost, tile); });
       EXPECT_TRUE(as_required(
           // A tile may take several rows, but all threads of a tile must share a row.
-          done, {.threads = kRows / 4 * tile,
-                 .blocks = 2,
+          done, {.threads = std::max<std::size_t>(rows / 4, 1) * tile,
+                 .blocks = rows < 300 ? 1U : 2U,
                  .sent = bytes_of(values),
-                 .fetched = kRows * sizeof(std::uint32_t),
+                 .fetched = rows * sizeof(std::uint32_t),
                  .reads = bytes_of(values),
-                 .writes = kRows * sizeof(std::uint32_t),
-                 .reads_at_most = bytes_of(values) + kRows * kLength / tile * sizeof(std::uint32_t),
+                 .writes = rows * sizeof(std::uint32_t),
+                 .reads_at_most = bytes_of(values) + rows * kLength / tile * sizeof(std::uint32_t),
                  .atomics = version == step::coalesced}))
-          << name << ": tiles of " << tile;
+          << name << ": " << rows << " rows, tiles of " << tile;
       std::uint64_t atomics = 0, shared = 0, exchanges = 0, reductions = 0;
       for (const auto& k : done.kernels) {
         atomics += k.atomics;
@@ -89,14 +89,14 @@ REQUIRED_WORK(GroupsThatAddUpRowsWithoutSharedMemory) {
       if (done.kernels.empty()) continue;
       EXPECT_EQ(shared, 0U) << name << ": it uses shared memory";
       if (version == step::coalesced) {
-        EXPECT_LE(atomics, kRows * kLength / tile)
+        EXPECT_LE(atomics, rows * kLength / tile)
             << name << ": more than one atomic addition for " << tile << " elements";
         if (done.watched) {
-          EXPECT_GE(atomics, kRows * kLength / 32)
+          EXPECT_GE(atomics, counted / 32)
               << name << ": a group has at most 32 threads, with an element each";
         }
         if (tile > 1) {
-          EXPECT_GE(exchanges, kRows * kLength / 32)
+          EXPECT_GE(exchanges, counted / 32)
               << name
               << ": the threads that have an element in the same iteration must add up their "
                  "elements";
@@ -104,34 +104,39 @@ REQUIRED_WORK(GroupsThatAddUpRowsWithoutSharedMemory) {
       } else {
         EXPECT_EQ(atomics, 0U) << name << ": the threads of a tile need no atomic operations";
         if (version == step::reduce) {
-          EXPECT_EQ(reductions, kRows) << name << ": one call per row, with tiles of " << tile;
+          EXPECT_EQ(reductions, rows) << name << ": one call per row, with tiles of " << tile;
           EXPECT_EQ(exchanges, reductions) << name << ": the sum of a tile needs no other call";
         } else {
-          EXPECT_GE(exchanges, kRows * std::countr_zero(tile))
+          EXPECT_GE(exchanges, rows * std::countr_zero(tile))
               << name << ": each level needs a shuffle";
         }
       }
     }
 }
 
+REQUIRED_WORK(GroupsThatAddUpRowsWithoutSharedMemory) {
+  for (const std::size_t rows : {3, 40, 300})
+    for (const unsigned of_eight : {3U, 8U}) expect_groups_that_add_up(rows, of_eight);
+}
+
 REQUIRED_WORK(TilesThatShareRowsShorterThanATile) {
-  constexpr std::size_t kRows = 300;
-  for (const std::size_t length : {1, 5}) {
-    const vector values = random_words(kRows * length, 6);
+  for (const auto& [rows, length] :
+       {std::pair<std::size_t, std::size_t>{1, 1}, {1, 5}, {40, 5}, {300, 1}, {300, 5}}) {
+    const vector values = random_words(rows * length, 6);
     for (const auto& [version, name] : kSteps) {
       const auto done =
           work_of([&, version = version] { return has_sums(version, values, length, kMost, 8); });
-      EXPECT_TRUE(as_required(done, {.threads = kRows / 4 * length,
+      EXPECT_TRUE(as_required(done, {.threads = std::max<std::size_t>(rows / 4, 1) * length,
                                      .reads = bytes_of(values),
                                      .atomics = version == step::coalesced}))
-          << name << ": rows of " << length;
+          << name << ": " << rows << " rows of " << length;
       std::uint64_t exchanges = 0;
       for (const auto& k : done.kernels) exchanges += k.warp_functions - k.warp_barriers;
       // Shuffles in each of three levels, or a call of the library; so too for a single element.
-      EXPECT_GE(exchanges, version == step::tiles    ? 3 * kRows
-                           : version == step::reduce ? kRows
+      EXPECT_GE(exchanges, version == step::tiles    ? 3 * rows
+                           : version == step::reduce ? rows
                                                      : 1)
-          << name << ": rows of " << length;
+          << name << ": " << rows << " rows of " << length;
     }
   }
 }
