@@ -5,6 +5,7 @@
 
 #include <cuda_runtime.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -30,7 +31,6 @@ using lab::device_scan::reference_scan;
 using lab::device_scan::scan;
 using lab::device_scan::step;
 using lab::testing::as_required;
-using lab::testing::at_other_sizes;
 using lab::testing::bytes_of;
 using lab::testing::expect_at_full_size;
 using lab::testing::expect_failures_reported;
@@ -71,28 +71,17 @@ constexpr std::size_t per_thread(step version) { return version == step::vectori
 
 // --- who does the work ---------------------------------------------------------------------------
 
-REQUIRED_WORK(BlocksThatTellEachOtherTheirSums) {
-  for (const auto& [version, name] : kSteps)
-    EXPECT_TRUE(at_other_sizes(
-        [version = version](std::size_t n) {
-          return is_scanned(version, kind::inclusive, random_words(n, 1), 256);
-        },
-        {.threads = 1,
-         .kernels = version == step::three_launches ? 3U : 1U,
-         .fetched = 1,
-         .writes = 1}))
-        << name;
-  // 20 tiles, the last one not full.
-  constexpr unsigned kThreads = 256, kTiles = 20;
+/// So many tiles, the last one not full, by blocks of so many threads.
+void expect_tiles_that_are_scanned(unsigned threads, unsigned tiles) {
   for (const auto& [version, name] : kSteps)
     for (const kind mode : kKinds) {
-      const vector values = random_words(kTiles * kThreads * per_thread(version) - 77, 1);
+      const vector values = random_words(tiles * threads * per_thread(version) - 77, 1);
       const std::size_t bytes = bytes_of(values);
       const std::size_t launches = version == step::three_launches ? 3 : 1;
       const auto done =
-          work_of([&, version = version] { return is_scanned(version, mode, values, kThreads); });
-      EXPECT_TRUE(as_required(done, {.threads = kTiles * kThreads,
-                                     .blocks = kTiles,
+          work_of([&, version = version] { return is_scanned(version, mode, values, threads); });
+      EXPECT_TRUE(as_required(done, {.threads = tiles * threads,
+                                     .blocks = tiles,
                                      .kernels = launches,
                                      .sent = bytes,
                                      .fetched = bytes,
@@ -118,7 +107,7 @@ REQUIRED_WORK(BlocksThatTellEachOtherTheirSums) {
         }
       }
       if (!done.watched) continue;
-      // A tenth of the array's bytes is much more than 20 tiles have to publish.
+      // A tenth of the array's bytes is much more than the tiles have to publish.
       const std::size_t some = bytes / 10;
       if (version == step::three_launches) {
         EXPECT_LE(done.kernels[1].reads + done.kernels[1].writes, some)
@@ -130,18 +119,46 @@ REQUIRED_WORK(BlocksThatTellEachOtherTheirSums) {
             << name << ": it reads the values more than once";
         EXPECT_LE(k.plain_writes, bytes + some) << name << ": it writes the results more than once";
         const std::uint64_t published = k.writes - k.plain_writes;
-        EXPECT_LE(published, std::uint64_t{32} * kTiles)
+        EXPECT_LE(published, std::uint64_t{32} * tiles)
             << name << ": a sum is published more than once, or read by an atomic that also writes";
         // Each tile publishes its word twice, tile 0 only once, and each block draws a number.
-        EXPECT_GE(published, 8 * (2 * kTiles - 1) + sizeof(unsigned) * kTiles)
+        EXPECT_GE(published, 8 * (2 * tiles - 1) + sizeof(unsigned) * tiles)
             << name << ": each block but the first publishes the sum of its tile before it looks"
             << " back, and then that of all tiles up to it";
         // Besides, each block but that of tile 0 looks back at least once.
-        EXPECT_GE(k.atomics, std::uint64_t{kTiles} + (2 * kTiles - 1) + (kTiles - 1))
+        EXPECT_GE(k.atomics, std::uint64_t{tiles} + (2 * tiles - 1) + (tiles - 1))
             << name << ": the blocks look back by loads that are not atomic";
-        EXPECT_LE(k.atomic_threads, std::uint64_t{33} * kTiles)
+        EXPECT_LE(k.atomic_threads, std::uint64_t{33} * tiles)
             << name << ": more than a warp of each block looks back";
       }
+    }
+}
+
+REQUIRED_WORK(BlocksThatTellEachOtherTheirSums) {
+  expect_tiles_that_are_scanned(64, 1);
+  expect_tiles_that_are_scanned(64, 3);
+  expect_tiles_that_are_scanned(256, 20);
+  expect_tiles_that_are_scanned(32, 40);  // a warp looks back at 32 of them at once
+}
+
+REQUIRED_WORK(TheSameLaunchesForAFewValues) {
+  for (const auto& [version, name] : kSteps)
+    for (const std::size_t n : {1, 3, 40, 1000}) {
+      const vector values = random_words(n, 1);
+      const std::size_t launches = version == step::three_launches ? 3 : 1;
+      const auto done = work_of(
+          [&, version = version] { return is_scanned(version, kind::inclusive, values, 256); });
+      EXPECT_TRUE(
+          as_required(done, {.threads = std::min<std::size_t>(256, (n + 43) / 44),
+                             .kernels = launches,
+                             .sent = bytes_of(values),
+                             .fetched = bytes_of(values),
+                             .reads = bytes_of(values),
+                             .writes = bytes_of(values),
+                             .bytes_a_load = version == step::vectorized && n >= 40 ? 16U : 0}))
+          << name << ": " << n << " values";
+      EXPECT_EQ(done.kernels.size(), launches)
+          << name << ": the number of launches is not that of the step, with " << n << " values";
     }
 }
 
