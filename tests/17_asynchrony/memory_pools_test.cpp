@@ -39,7 +39,6 @@ using lab::memory_pools::result;
 using lab::memory_pools::smooth;
 using lab::memory_pools::step;
 using lab::testing::as_required;
-using lab::testing::at_other_sizes;
 using lab::testing::bytes_of;
 using lab::testing::expect_at_full_size;
 using lab::testing::expect_failures_reported;
@@ -139,16 +138,16 @@ struct plan {
 };
 
 REQUIRED_WORK(MemoryForEachJobAndOneWaitForEachBatch) {
-  for (const auto& [version, name] : kSteps)
-    EXPECT_TRUE(at_other_sizes([&, version = version](int n) {
-      return is_right(version, {static_cast<std::size_t>(n), 1}, 2, 1);
-    })) << name;
   // The given code also waits a few times: eight batches are enough to tell the difference.
   const plan plans[] = {{{700}, 1},
                         {{700, 300, 555, 640, 257, 260, 280, 270}, 1},
                         {{700, 300, 555, 640, 801}, 3},
                         {{257, 500, 300, 290, 444, 280, 310}, 7},
-                        {{900, 260, 700, 300, 300, 300, 512, 400, 333}, 100}};
+                        {{900, 260, 700, 300, 300, 300, 512, 400, 333}, 100},
+                        {{1}, 1},
+                        {{40, 3, 1, 7, 31, 33, 100, 2}, 1},
+                        {{40, 3, 1, 7, 31, 33, 100, 2}, 3},
+                        {{9000, 2, 20'000, 200, 1}, 2}};
   for (const auto& [version, name] : kSteps)
     for (const plan& p : plans) {
       const numbers values = numbers_for(p.lengths, 2);
@@ -156,8 +155,9 @@ REQUIRED_WORK(MemoryForEachJobAndOneWaitForEachBatch) {
           work_of([&, version = version] { return is_right(version, p.lengths, p.batch, 2); });
       const auto jobs = static_cast<unsigned>(p.lengths.size());
       const auto batch = static_cast<unsigned>(p.batch), batches = (jobs + batch - 1) / batch;
-      EXPECT_TRUE(as_required(done, {.threads = 256,
-                                     .blocks = 2,
+      const std::size_t longest = *std::ranges::max_element(p.lengths);
+      EXPECT_TRUE(as_required(done, {.threads = std::clamp<std::size_t>(longest / 4, 1, 256),
+                                     .blocks = longest > 256 ? 2U : 1U,
                                      .kernels = 2 * jobs,
                                      .sent = bytes_of(values),
                                      .fetched = bytes_of(values),
