@@ -153,19 +153,24 @@ REQUIRED_WORK(TilesThatABlockShares) {
   }
 }
 
-REQUIRED_WORK(TilesThatABlockSharesOfFewRowsAsWell) {
-  // With 64 columns in a tile, A is read twice, and B once: by fragments, A is read eight times.
-  for (const shape size : {shape{64, 128, 64}, shape{16, 128, 64}}) {
+REQUIRED_WORK(TilesThatABlockSharesWhateverTheShape) {
+  // With 64 columns in a tile, A is read once for 64 columns, and B once for 64 rows: by fragments,
+  // once for 16 of them. Then rows that are not aligned, a single slice, and a part of a tile.
+  for (const shape size : {shape{64, 128, 64}, shape{16, 128, 64}, shape{70, 130, 65},
+                           shape{64, 64, 16}, shape{31, 40, 8}, shape{30, 33, 7}}) {
     const std::size_t elements = (size.m + size.n) * size.k;
-    const std::size_t of_tiles = 2 * (2 * size.m + size.n) * size.k;
+    const std::size_t of_tiles =
+        2 * ((size.n + 63) / 64 * size.m + (size.m + 63) / 64 * size.n) * size.k;
+    const bool aligned = size.k % 8 == 0 && size.n % 8 == 0;
     for (const auto& [version, name] : kSteps) {
       if (version == step::one_tile_a_warp) continue;
       EXPECT_TRUE(
           as_required(work_of([&, version = version] { return is_right(version, size, 2); }),
-                      {.threads = 128,
+                      {.threads = size.m < 64 ? 32U : 128U,
                        .reads_at_most = elements * sizeof(float) + of_tiles * 5 / 4,
+                       .bytes_a_load = aligned ? 16U : 0,
                        .shared_memory = true}))
-          << name << ": " << size.m << " rows";
+          << name << ": " << name_of(size);
     }
   }
 }
@@ -195,8 +200,9 @@ REQUIRED_WORK(FragmentsThatAreUsedMoreThanOnce) {
 
 REQUIRED_WORK(FragmentsThatAreUsedMoreThanOnceWhateverTheShape) {
   // C is as high or as wide as a tile of shared_tiles or as a fragment, or its borders are in both.
-  for (const shape size : {shape{64, 128, 128}, shape{128, 64, 128}, shape{16, 128, 64},
-                           shape{128, 16, 64}, shape{64, 64, 64}, shape{33, 40, 64}}) {
+  for (const shape size :
+       {shape{64, 128, 128}, shape{128, 64, 128}, shape{16, 128, 64}, shape{128, 16, 64},
+        shape{64, 64, 64}, shape{33, 40, 64}, shape{33, 41, 65}, shape{64, 64, 16}}) {
     const auto done = work_of([&] { return is_right(step::register_blocks, size, 6); });
     ASSERT_TRUE(as_required(done, {.threads = 32})) << "register_blocks: " << name_of(size);
     std::uint64_t loads = 0, products = 0;
