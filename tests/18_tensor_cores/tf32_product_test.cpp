@@ -180,6 +180,35 @@ REQUIRED_WORK(CopiesThatAreUnderWayWhileWarpsMultiply) {
                            .async_bytes = (size.m + size.n) * size.k * sizeof(float),
                            .copies_under_way = 8}))  // 2 of A and 2 of B, of two slices
       << "staged";
+  for (const shape other : {shape{7, 5, 161}, shape{31, 40, 160}, shape{70, 66, 150}})
+    EXPECT_TRUE(as_required(work_of([&] { return is_right(step::staged, other, 2); }),
+                            {.async_bytes = (other.m + other.n) * other.k * sizeof(float),
+                             .copies_under_way = 2}))  // a copy of each of two slices
+        << "staged: " << name_of(other);
+}
+
+REQUIRED_WORK(TilesInSharedMemoryWhateverTheShape) {
+  for (const shape size :
+       {shape{1, 1, 1}, shape{3, 5, 7}, shape{40, 41, 40}, shape{64, 64, 8}, shape{70, 130, 65}})
+    for (const auto& [version, name] : kSteps) {
+      const std::size_t bytes = (size.m + size.n) * size.k * sizeof(float);
+      // A is read once for 64 columns, B once for 64 rows, each row up to a multiple of 16 bytes.
+      const std::size_t of_tiles =
+          ((size.n + 63) / 64 * size.m + (size.m + 63) / 64 * size.n) * ((size.k + 3) / 4) * 16;
+      lab::testing::required expected{.threads = 32, .sent = bytes, .shared_memory = true};
+      if (version == step::wgmma) {
+        expected.tensor_bytes = bytes;
+        expected.reads_at_most = 64;
+      } else {
+        expected.reads = bytes;
+        expected.reads_at_most = of_tiles * 5 / 4;
+        expected.bytes_a_load = 16;
+        if (version == step::staged) expected.async_bytes = bytes;
+      }
+      EXPECT_TRUE(as_required(
+          work_of([&, version = version] { return is_right(version, size, 4); }), expected))
+          << name << ": " << name_of(size);
+    }
 }
 
 // --- every step, every shape ---------------------------------------------------------------------
