@@ -5,6 +5,7 @@
 
 #include <cuda_runtime.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -125,6 +126,24 @@ REQUIRED_WORK(CopiesThatAreUnderWayWhileTheThreadMultiplies) {
   }
 }
 
+REQUIRED_WORK(CopiesThatAreUnderWayWhateverTheShape) {
+  // One tile of C or a few; two slices of k or many; rows that are aligned, and rows that are not.
+  for (const shape other : {shape{31, 32, 64}, shape{30, 29, 65}, shape{40, 33, 161}})
+    for (const int stages : {2, 3, 4}) {
+      const std::size_t slices = (other.k + kTile - 1) / kTile;
+      lab::testing::required expected{.barriers = slices + 2, .shared_memory = true};
+      expected.copies_under_way = 2;
+      if (stages == 2) {
+        EXPECT_TRUE(as_required(work_with(step::two_stages, other, 2), expected))
+            << "two_stages: " << name_of(other);
+      }
+      expected.copies_under_way =
+          2 * std::min<std::size_t>(static_cast<std::size_t>(stages) - 1, slices - 1);
+      EXPECT_TRUE(as_required(work_with(step::stages, other, stages), expected))
+          << "stages, with " << stages << " of them: " << name_of(other);
+    }
+}
+
 REQUIRED_WORK(AsynchronousCopiesOfRowsThatAreNotAligned) {
   const shape size{50, 61, 90};  // four bytes at a time
   for (const auto& [version, name] : kSteps) {
@@ -137,12 +156,17 @@ REQUIRED_WORK(AsynchronousCopiesOfRowsThatAreNotAligned) {
 REQUIRED_WORK(AsynchronousCopiesWhateverTheShape) {
   // One tile of C, so nothing is brought in twice. k is no multiple of 32, or there is only one
   // slice of it; then a single column of C, and a single row.
-  for (const shape size : {shape{31, 32, 100}, shape{31, 29, 90}, shape{32, 32, 32},
-                           shape{30, 27, 9}, shape{31, 1, 70}, shape{1, 31, 70}})
+  for (const shape size :
+       {shape{31, 32, 100}, shape{31, 29, 90}, shape{32, 32, 32}, shape{30, 27, 9},
+        shape{31, 1, 70}, shape{1, 31, 70}, shape{7, 4, 8}, shape{1, 1, 1}})
     for (const auto& [version, name] : kSteps) {
-      lab::testing::required expected{.shared_memory = true};
-      if (version != step::waiting)
-        expected.async_bytes = (size.m + size.n) * size.k * sizeof(float);
+      const std::size_t bytes = (size.m + size.n) * size.k * sizeof(float);
+      lab::testing::required expected{.threads = std::min<std::size_t>(8, size.m * size.n),
+                                      .reads = bytes,
+                                      .reads_at_most = bytes * 5 / 4,
+                                      .bytes_a_load = size.n % 4 == 0 && size.k % 4 == 0 ? 16U : 0,
+                                      .shared_memory = true};
+      if (version != step::waiting) expected.async_bytes = bytes;
       EXPECT_TRUE(as_required(work_with(version, size, 3), expected))
           << name << ": " << name_of(size);
     }
