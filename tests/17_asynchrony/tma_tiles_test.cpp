@@ -11,6 +11,7 @@
 #include <ostream>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "fault_tests.hpp"
@@ -26,7 +27,6 @@
 namespace {
 
 using lab::testing::as_required;
-using lab::testing::at_other_sizes;
 using lab::testing::bytes_of;
 using lab::testing::expect_at_full_size;
 using lab::testing::expect_failures_reported;
@@ -94,19 +94,24 @@ REQUIRED_WORK(TilesThatTheCopyEngineBrings) {
     if (version == step::tensor_copy || version == step::two_stages) expected.tensor_bytes = bytes;
     const auto done = work_of([&, version = version] { return is_right(version, s, 4, 1); });
     EXPECT_TRUE(as_required(done, expected)) << name;
-    // A single tile, and a single value, are copied by the same means.
-    for (const std::size_t more : {0, 1})
-      EXPECT_TRUE(at_other_sizes(
-          [&, version = version](std::size_t n) {
-            return is_right(version, {n, n + more}, 1, 1);
-          },
-          {.threads = 1,
-           .fetched = 1,
-           .bulk_bytes = std::min<std::size_t>(expected.bulk_bytes, 4),
-           .tensor_bytes = std::min<std::size_t>(expected.tensor_bytes, 4),
-           .writes = 1,
-           .shared_memory = true}))
-          << name;
+    // A single tile, a row of tiles, a column, and a single value are copied by the same means.
+    for (const size other : {size{1, 1}, size{3, 4}, size{31, 7}, size{1, 40}, size{40, 1},
+                             size{41, 40}, size{300, 5}, size{5, 300}}) {
+      const std::size_t some = other.width * other.height * sizeof(std::uint32_t);
+      const auto scaled = [&](std::size_t all) { return all == 0 ? 0 : some; };
+      EXPECT_TRUE(
+          as_required(work_of([&, version = version] { return is_right(version, other, 1, 1); }),
+                      {.threads = std::min<std::size_t>(8, some / sizeof(std::uint32_t)),
+                       .sent = some,
+                       .fetched = some,
+                       .bulk_bytes = scaled(expected.bulk_bytes),
+                       .tensor_bytes = scaled(expected.tensor_bytes),
+                       .reads = scaled(expected.reads),
+                       .writes = some,
+                       .reads_at_most = expected.reads_at_most * some / bytes,
+                       .shared_memory = true}))
+          << name << ": " << other.width << " x " << other.height;
+    }
     if (expected.tensor_bytes == 0 || (done.values && !*done.values)) continue;
     std::uint64_t copies = 0;
     for (const auto& kernel : done.kernels) copies += kernel.tensor_copies;
@@ -115,16 +120,20 @@ REQUIRED_WORK(TilesThatTheCopyEngineBrings) {
 }
 
 REQUIRED_WORK(TheNextTileIsUnderWayWhileThisOneIsUsed) {
-  const size s{150, 70};
-  for (const unsigned blocks : {2U, 3U, 7U, 8U, 14U}) {  // of 15 tiles
+  const std::pair<size, unsigned> cases[] = {{{150, 70}, 1}, {{150, 70}, 2}, {{150, 70}, 3},
+                                             {{150, 70}, 7}, {{150, 70}, 8}, {{150, 70}, 14},
+                                             {{64, 32}, 1},  {{640, 64}, 3}};
+  for (const auto& [s, blocks] : cases) {
     lab::testing::required expected = tiles_for(s);
+    expected.blocks = std::min(blocks, 2U);
     // All tiles of a block but its last one: each value needs 17 others, some of which a thread may
     // have already.
     expected.shared_meanwhile = (s.tiles() - blocks) * kTile * kTile * 9;
     // One for each tile, whichever block has it; of each block, one for its barriers and one to
     // spare.
     expected.barriers_of_all = s.tiles() + 2 * blocks;
-    const auto done = work_of([&] { return is_right(step::two_stages, s, blocks, 2); });
+    const auto done =
+        work_of([&, s = s, blocks = blocks] { return is_right(step::two_stages, s, blocks, 2); });
     EXPECT_TRUE(as_required(done, expected)) << "two_stages";
     std::uint64_t early = 0;
     for (const auto& kernel : done.kernels) {
