@@ -17,6 +17,7 @@
 #include <set>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "current_device.hpp"
@@ -200,6 +201,14 @@ REQUIRED_WORK(FewKeysAndKeysInOrderAreSortedOnTheDevicesAsWell) {
           << keys.size() << " keys";
       EXPECT_LE(done.bytes_copied(cudaMemcpyHostToDevice), bytes_of(keys) + kSplittersAndCuts)
           << name << ": more than the unsorted keys is copied to the devices, of " << keys.size();
+      if (keys.size() < 90) continue;
+      EXPECT_EQ(done.devices(), 3U) << name << ": each device has a part of " << keys.size();
+      const auto sorts_begun =
+          std::ranges::count_if(done.kernels, [](const auto& k) { return k.of_library; });
+      EXPECT_GE(sorts_begun, 3) << name << ": each device sorts its part";
+      if (keys.size() > 90) continue;  // they are in order, so some are already in their place
+      EXPECT_GE(sorts_begun, version == step::merge ? 3 : 6) << name << ": each device sorts";
+      expect_exchange_between_devices(done, name, keys, 3);
     }
 }
 
@@ -211,18 +220,21 @@ REQUIRED_WORK(FewKeysAndKeysInOrderAreSortedOnTheDevicesAsWell) {
 }
 
 REQUIRED_WORK(MergeSortsNothingTwice) {
-  const words keys = random_keys(20'000, 2);
-  for (const int devices : {2, 5}) {
-    const auto done = work_of([&] { return sorts(step::merge, devices, keys); });
-    EXPECT_TRUE(as_required(done, {.threads = 256,
-                                   .blocks = 2,
+  for (const auto& [n, devices] :
+       {std::pair<std::size_t, int>{90, 2}, {2000, 3}, {20'000, 2}, {20'000, 5}}) {
+    const words keys = random_keys(n, 2);
+    const bool many = n == 20'000;
+    const auto done = work_of([&, devices = devices] { return sorts(step::merge, devices, keys); });
+    EXPECT_TRUE(as_required(done, {.threads = many ? 256U : 8U,
+                                   .blocks = many ? 2U : 1U,
                                    .kernels = static_cast<std::size_t>(3 * devices),
                                    .devices = static_cast<std::size_t>(devices),
                                    .library = true}))
         << "merge";
     EXPECT_EQ(std::ranges::count_if(done.kernels, [](const auto& k) { return k.of_library; }),
               devices)
-        << "merge: each device sorts once, its own keys";
+        << "merge: each device sorts once, its own keys, of " << n;
+    if (!many) continue;
     // The given kernel that numbers the pairs has many threads, too, and runs before the sort.
     std::map<int, std::uint64_t> threads;  // of the largest kernel after the sort, by device
     std::set<int> sorted;
