@@ -112,15 +112,23 @@ std::set<int> ranks_that_wait_first(const lab::testing::work& done, std::uint64_
 
 REQUIRED_WORK(KernelsOnEveryRankAndOnlyBordersBetweenThem) {
   constexpr int kTimes = 6, kRanks = 4;
-  // 2 x 2 parts: of many cells, of hardly more inside than along the borders, and of fewer.
-  for (const auto& [width, height] : {std::pair(96, 80), {26, 24}, {10, 8}}) {
+  struct shape {
+    int width, height, rows, columns;
+  };
+  // 2 x 2 parts: of many cells, of hardly more inside than along the borders, and of fewer. Then
+  // parts that lie side by side, or one above the other.
+  for (const auto& [width, height, rows, columns] :
+       {shape{96, 80, 2, 2}, {26, 24, 2, 2}, {10, 8, 2, 2}, {80, 3, 1, 4}, {3, 80, 4, 1}}) {
     const plate p = random_plate(width, height, 1);
     const std::size_t bytes = bytes_of(p.initial);
-    const auto across = static_cast<std::size_t>(width / 2),
-               down = static_cast<std::size_t>(height / 2);
+    const auto across = static_cast<std::size_t>(width / columns),
+               down = static_cast<std::size_t>(height / rows);
     // What is packed, and what is computed, where a corner counts once, by all ranks.
     constexpr std::size_t kAll = kRanks * kTimes * sizeof(float);
     const std::size_t borders = kAll * 2 * (across + down), outermost = borders - kAll * 4;
+    // What the neighbours need.
+    const std::size_t sent = kTimes * sizeof(float) * 2 *
+                             static_cast<std::size_t>((rows - 1) * width + (columns - 1) * height);
     const std::size_t inside = kAll * (across - 2) * (down - 2);
     for (const auto& [version, name] : kSteps) {
       const bool overlaps = version == step::overlap;
@@ -130,8 +138,8 @@ REQUIRED_WORK(KernelsOnEveryRankAndOnlyBordersBetweenThem) {
           work_of([&, version = version] { return is_right(version, p, kTimes, kRanks); });
       EXPECT_TRUE(as_required(done, {.threads = p.initial.size() / kRanks / 8,
                                      .kernels = kRanks * kTimes,
-                                     .sent = 2 * bytes + borders / 2,
-                                     .fetched = bytes + borders / 2,
+                                     .sent = 2 * bytes + sent,
+                                     .fetched = bytes + sent,
                                      .streams = overlaps ? 2U * kRanks : 1U,
                                      .devices = kRanks,
                                      .reads = 2 * bytes * kTimes,
