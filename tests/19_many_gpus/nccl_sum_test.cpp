@@ -573,7 +573,8 @@ FAULT_TEST(ThreadPerRank, ReportsACallThatFailsInOneRankAndNobodyWaits) {
           "cudaEventQuery", "ncclAllReduce", "ncclCommGetAsyncError", "cudaMemcpy"}) {
       expect_failures_of_threads_reported(
           [&] { return sums_up(step::thread_per_rank, devices, 50, 1, 2); }, {function});
-      if (HasFailure()) return;  // who waits in vain for one rank does so for others, and for long
+      if (::testing::Test::HasFailure())
+        return;  // who waits in vain for one rank does so for others, and for long
     }
 }
 FAULT_TEST(ThreadPerRank, ReportsTheCauseAndNotWhatFollowsFromItInTheRanksBefore) {
@@ -599,7 +600,7 @@ FAULT_TEST(ThreadPerRank, ReportsTheCauseAndNotWhatFollowsFromItInTheRanksBefore
       }
       EXPECT_TRUE(injected.fired() || waits)
           << "a thread with device " << failing << " calls " << function;
-      if (HasFailure()) return;
+      if (::testing::Test::HasFailure()) return;
     }
 }
 FAULT_TEST(Collectives, ReportEveryCallThatFails) {
