@@ -193,8 +193,29 @@ TEST(Occupancy, EveryFormFitsTheOthers) {
   std::size_t bytes = 0;
   ASSERT_EQ(cudaOccupancyAvailableDynamicSMemPerBlock(&bytes, add, 2, 256), cudaSuccess);
   EXPECT_GT(bytes, 0U);
-  ASSERT_EQ(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, add, 256, bytes), cudaSuccess);
-  EXPECT_GE(blocks, 2);
+}
+
+__global__ void wants_much(int* out) {
+  extern __shared__ int much[];
+  *out = much[0];
+}
+
+TEST(Occupancy, CountsNoBlocksThatTheKernelIsNotAllowed) {
+  constexpr std::size_t kMost = 48 * 1024, kMore = 100'000;
+  const auto blocks_with = [](std::size_t bytes) {
+    int blocks = -1;
+    EXPECT_EQ(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, wants_much, 256, bytes),
+              cudaSuccess);
+    return blocks;
+  };
+  EXPECT_GT(blocks_with(kMost), 0);
+  EXPECT_EQ(blocks_with(kMost + 1), 0);
+  EXPECT_EQ(blocks_with(kMore), 0);
+  ASSERT_EQ(cudaFuncSetAttribute(wants_much, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                 static_cast<int>(kMore)),
+            cudaSuccess);
+  EXPECT_GE(blocks_with(kMore), 1);
+  EXPECT_EQ(blocks_with(kMore + 1), 0);
 }
 
 TEST(Occupancy, GivesOutSharedMemoryInUnitsWithWhatIsReserved) {

@@ -645,7 +645,8 @@ namespace cpu_device {
 cudaError_t function_attributes(cudaFuncAttributes* attributes, const void* kernel);
 cudaError_t set_function_attribute(const void* kernel, cudaFuncAttribute attribute, int value);
 cudaError_t set_function_cache(const void* kernel, cudaFuncCache config);
-cudaError_t active_blocks(int* blocks, int block_size, std::size_t dynamic_shared_bytes);
+cudaError_t active_blocks(int* blocks, const void* kernel, int block_size,
+                          std::size_t dynamic_shared_bytes);
 cudaError_t shared_bytes_for(std::size_t* bytes, int blocks, int block_size);
 }  // namespace cpu_device
 
@@ -664,9 +665,11 @@ cudaError_t cudaFuncSetCacheConfig(Kernel* kernel, cudaFuncCache config) {
 }
 
 template <class Kernel>
-cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, Kernel, int block_size,
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, Kernel kernel,
+                                                          int block_size,
                                                           std::size_t dynamic_shared_bytes) {
-  return cpu_device::active_blocks(blocks, block_size, dynamic_shared_bytes);
+  return cpu_device::active_blocks(blocks, reinterpret_cast<const void*>(kernel), block_size,
+                                   dynamic_shared_bytes);
 }
 template <class Kernel>
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, Kernel kernel,

@@ -293,10 +293,14 @@ int blocks_that_fit(unsigned block_size, std::size_t dynamic_shared_bytes) {
   return std::clamp(fitting, 1, static_cast<int>(blocks_per_worker()));
 }
 
-cudaError_t active_blocks(int* blocks, int block_size, std::size_t dynamic_shared_bytes) {
+cudaError_t active_blocks(int* blocks, const void* kernel, int block_size,
+                          std::size_t dynamic_shared_bytes) {
   return call(api::cudaOccupancyMaxActiveBlocksPerMultiprocessor, [&] {
     if (blocks == nullptr || block_size < 1) return fail(cudaErrorInvalidValue);
-    *blocks = blocks_that_fit(static_cast<unsigned>(block_size), dynamic_shared_bytes);
+    // A kernel that has not been allowed so much cannot be launched: a GPU says that none fits.
+    *blocks = dynamic_shared_bytes > shared_limit_of(kernel)
+                  ? 0
+                  : blocks_that_fit(static_cast<unsigned>(block_size), dynamic_shared_bytes);
     return cudaSuccess;
   });
 }
