@@ -15,6 +15,7 @@
 #include "lab/cuda_check.hpp"
 #include "lab/device_limits.hpp"
 #include "lab/errors.hpp"
+#include "lab/time_kernel.hpp"
 #include "lab_testing.hpp"
 #include "reference.hpp"
 #include "required_work.hpp"
@@ -192,6 +193,12 @@ TEST_P(EachType, FollowsTheFormulaWithMoreStripsThanAFloatCanCount) {
 TEST_P(EachType, ForgetsThePreviousCall) {
   for (const std::size_t n : {50'000UL, 3UL, 70'001UL, 1UL})
     EXPECT_TRUE(follows_the_formula(GetParam(), n)) << n;
+}
+
+TEST_P(EachType, FollowsTheFormulaWhereItsKernelIsRepeated) {
+  // As a program repeats it to measure its time: device memory has the last launch's results.
+  const lab::repeated_timing samples(1);
+  EXPECT_TRUE(follows_the_formula(GetParam(), 50'000));
 }
 
 TEST_P(EachType, SaysTheSameTwice) {

@@ -15,6 +15,7 @@
 #include "full_size.hpp"
 #include "lab/device_limits.hpp"
 #include "lab/errors.hpp"
+#include "lab/time_kernel.hpp"
 #include "lab_testing.hpp"
 #include "reference.hpp"
 #include "required_work.hpp"
@@ -132,6 +133,12 @@ TEST_P(EachKind, IsOneForOneTerm) {
 TEST_P(EachKind, ForgetsThePreviousCall) {
   for (const std::size_t n : {5000UL, 3UL, 5001UL, 1UL})
     EXPECT_TRUE(adds_the_terms(GetParam(), 2, n)) << n;
+}
+
+TEST_P(EachKind, AddsTheTermsOnceWhereItsKernelIsRepeated) {
+  // As a program repeats it to measure its time: device memory has the last launch's results.
+  const lab::repeated_timing samples(1);
+  EXPECT_TRUE(adds_the_terms(GetParam(), 2, 5000));
 }
 
 TEST_P(EachKind, RefusesExponentsThatMakeNoSense) {

@@ -14,6 +14,7 @@
 #include "fault_tests.hpp"
 #include "full_size.hpp"
 #include "lab/random.hpp"
+#include "lab/time_kernel.hpp"
 #include "lab_testing.hpp"
 #include "reference.hpp"
 #include "required_work.hpp"
@@ -206,6 +207,12 @@ TEST_P(EachStep, RoundsTheRootOnce) {
 TEST_P(EachStep, ForgetsThePreviousCall) {
   EXPECT_EQ(norm(version(), powers_of_two(4096, 4)).value, 1024.0F);
   EXPECT_EQ(norm(version(), vector{1}).value, 1.0F);
+  EXPECT_EQ(norm(version(), powers_of_two(4096, 4)).value, 1024.0F);
+}
+
+TEST_P(EachStep, IsTheSameNormWhereItsKernelsAreRepeated) {
+  // As a program repeats it to measure its time: device memory has the last launch's results.
+  const lab::repeated_timing samples(1);
   EXPECT_EQ(norm(version(), powers_of_two(4096, 4)).value, 1024.0F);
 }
 

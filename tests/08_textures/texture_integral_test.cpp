@@ -20,6 +20,7 @@
 #include "lab/errors.hpp"
 #include "lab/random.hpp"
 #include "lab/texture.hpp"
+#include "lab/time_kernel.hpp"
 #include "lab_testing.hpp"
 #include "reference.hpp"
 #include "required_work.hpp"
@@ -154,6 +155,13 @@ TEST(Integral, ForgetsThePreviousCall) {
   const double first = integrate(many, 0, 1).value;
   EXPECT_EQ(integrate(few, 0, 3).value, 7.0);
   EXPECT_EQ(integrate(many, 0, 1).value, first);
+}
+
+TEST(Integral, IsTheSameWhereItsKernelIsRepeated) {
+  // As a program repeats it to measure its time: device memory has the last launch's results.
+  const lab::repeated_timing samples(1);
+  const vector samples_of_one(5001, 1);
+  EXPECT_EQ(integrate(samples_of_one, 0, 5000).value, 5000);
 }
 
 TEST(Integral, RefusesNoSamplesAndTooMany) {

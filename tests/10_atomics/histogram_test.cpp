@@ -18,6 +18,7 @@
 #include "full_size.hpp"
 #include "lab/errors.hpp"
 #include "lab/launch_limits.hpp"
+#include "lab/time_kernel.hpp"
 #include "lab_testing.hpp"
 #include "pretended_devices.hpp"
 #include "reference.hpp"
@@ -259,6 +260,12 @@ TEST_P(EachStep, RefusesABlockLargerThanTheDevicesAndNamesTheLimit) {
 }
 
 // --- more than once ------------------------------------------------------------------------------
+
+TEST_P(EachStep, BeginsAtZeroWhereItsKernelIsRepeated) {
+  // As a program repeats it to measure its time: device memory has the last launch's results.
+  const lab::repeated_timing samples(1);
+  expect_right_counts(version(), make_bytes(data::random, 5003, 1), 256);
+}
 
 TEST_P(EachStep, LeavesItsInputAlone) {
   const auto bytes = make_bytes(data::random, 3001, 7);

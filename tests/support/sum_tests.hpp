@@ -24,6 +24,7 @@
 #include "lab/errors.hpp"
 #include "lab/launch_limits.hpp"
 #include "lab/random.hpp"
+#include "lab/time_kernel.hpp"
 #include "lab_testing.hpp"
 #include "required_work.hpp"
 
@@ -58,6 +59,13 @@ TEST_P(EachStep, CountsEveryProductOnceAtTheProgramsSize) {
     };
     return lab::testing::is_true_without_the_host(is_exact_dot, full_work());
   });
+}
+
+TEST_P(EachStep, CountsEveryProductOnceWhereItsKernelsAreRepeated) {
+  // As a program repeats them to measure their time: device memory has the last launch's results.
+  const lab::repeated_timing samples(1);
+  EXPECT_TRUE(lab::testing::matches(lab::check_exact_dot(
+      20'011, 20'011, [&](const vector& a, const vector& b) { return sum(a, b); })));
 }
 
 TEST_P(EachStep, IsWithinTheBoundForRandomNumbers) {
