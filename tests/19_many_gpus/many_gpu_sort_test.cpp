@@ -225,7 +225,7 @@ REQUIRED_WORK(MergeSortsNothingTwice) {
     const words keys = random_keys(n, 2);
     const bool many = n == 20'000;
     const auto done = work_of([&, devices = devices] { return sorts(step::merge, devices, keys); });
-    EXPECT_TRUE(as_required(done, {.threads = many ? 256U : 8U,
+    EXPECT_TRUE(as_required(done, {.threads = many ? 256U : 1U,
                                    .blocks = many ? 2U : 1U,
                                    .kernels = static_cast<std::size_t>(3 * devices),
                                    .devices = static_cast<std::size_t>(devices),
