@@ -366,8 +366,8 @@ def how_it_was_found(case: test_program.Case, plain: test_program.Result) -> str
     text = "\n".join(case.lines)
     if case.name not in plain.cases:
         return (
-            "A GPU does not have this test: on the CPU device, a test can let calls fail, and count"
-            " what threads do."
+            "A GPU does not have this test: only on the CPU device can a test make calls fail, and"
+            " count what threads do."
         )
     if re.search(r"CPU device: .*\brace\b", text):
         return (

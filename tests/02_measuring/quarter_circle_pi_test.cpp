@@ -31,7 +31,6 @@ using lab::quarter_circle_pi::precision;
 using lab::quarter_circle_pi::reference;
 using lab::quarter_circle_pi::rounding_bound;
 using lab::quarter_circle_pi::truncation_bound;
-using lab::testing::at_other_sizes;
 using lab::testing::expect_at_full_size;
 using lab::testing::expect_failures_reported;
 using lab::testing::is_time_of;

@@ -40,7 +40,6 @@ namespace {
 
 using lab::compare_product;
 using lab::testing::at_other_sizes;
-using lab::testing::bytes_of;
 using lab::testing::expect_at_full_size;
 using lab::testing::expect_exact_product;
 using lab::testing::expect_failures_reported;
