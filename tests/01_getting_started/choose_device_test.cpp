@@ -71,6 +71,12 @@ REQUIRED_WORK(TheRuntimesAnswers) {
   const int before = current_device();
   EXPECT_TRUE(as_required(work_of([&] { return select(before) == before; }),
                           {.kernels = 0, .calls = {"cudaSetDevice", "cudaGetDevice"}}));
+  // It is that answer that comes back, even where the device has changed before the question.
+  const int last = count_devices() - 1;
+  const lab::testing::detail::before_call meanwhile("cudaGetDevice", 1,
+                                                    [last] { (void)cudaSetDevice(last); });
+  EXPECT_EQ(select(0), last);
+  (void)cudaSetDevice(before);
 }
 
 // --- part 1 of the rule: who may be taken --------------------------------------------------------
