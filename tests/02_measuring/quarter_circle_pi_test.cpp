@@ -11,6 +11,7 @@
 #include <tuple>
 
 #include "fault_tests.hpp"
+#include "few_blocks.hpp"
 #include "full_size.hpp"
 #include "lab/cuda_check.hpp"
 #include "lab/device_limits.hpp"
@@ -167,6 +168,17 @@ TEST(EstimateInDouble, MoreStripsThanAnIntCounts) {
   constexpr std::size_t kStrips = (std::size_t{1} << 32) + 12'345;
   EXPECT_TRUE(matches(lab::compare(estimate(precision::in_double, kStrips).pi, kPi,
                                    {.absolute = error_bound(precision::in_double, kStrips)})));
+}
+
+TEST(EstimateInFloat, MoreStripsThan32BitsCount) {
+  // 2^32 is 0 in 32 bits. One block of 64 runs here, on the CPU device: whichever strips it has, a
+  // 64th of them all, their part of pi lies between that of the lowest 64th and of the highest.
+  expect_at_full_size([] {
+    const lab::testing::few_blocks last(lab::quarter_circle_pi::kBlocks - 1);
+    const double value = estimate(precision::in_float, std::size_t{1} << 32).pi;
+    EXPECT_GT(value, 0.005);
+    EXPECT_LT(value, lab::on_cpu_device() ? 4.0 / 64 + 1e-3 : 3.2);
+  });
 }
 
 class EachType : public ::testing::TestWithParam<precision> {};
