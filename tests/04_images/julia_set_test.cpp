@@ -49,7 +49,7 @@ constexpr named_step kSteps[] = {{step::one_thread_per_block, "one_thread_per_bl
 REQUIRED_WORK(AThreadForEachPixel) {
   for (const auto& [version, name] : kSteps)
     for (const auto& [width, height] :
-         {std::pair{1, 1}, {7, 5}, {40, 1}, {1, 40}, {31, 33}, {100, 37}}) {
+         {std::pair{1, 1}, {7, 5}, {40, 1}, {1, 40}, {31, 33}, {100, 37}, {2065, 1}, {1, 2065}}) {
       const view region{.width = width, .height = height};
       const auto pixels = static_cast<std::size_t>(width) * static_cast<std::size_t>(height);
       const lab::testing::work done =
