@@ -63,7 +63,8 @@ REQUIRED_WORK(KernelsThatReadTexturesOnly) {
                            .not_called = {"cudaMallocArray|cudaMalloc3DArray"},
                            .reads = bytes_of(indices),
                            .writes = bytes_of(indices),
-                           .reads_at_most = bytes_of(indices) * 3 / 2}));
+                           .reads_at_most = bytes_of(indices) * 3 / 2,
+                           .texels = 2000 / 8 * sizeof(float)}));
   vector coordinates = lab::random_floats(2000, 3, -10, 3010);
   for (float& coordinate : coordinates)
     coordinate = std::floor(coordinate) + 0.25F;  // (not at the edge of a texel)
@@ -76,7 +77,8 @@ REQUIRED_WORK(KernelsThatReadTexturesOnly) {
                    .calls = {"cudaCreateTextureObject", "cudaMallocArray|cudaMalloc3DArray"},
                    .reads = bytes_of(coordinates),
                    .writes = bytes_of(coordinates),
-                   .reads_at_most = bytes_of(coordinates) * 3 / 2}));
+                   .reads_at_most = bytes_of(coordinates) * 3 / 2,
+                   .texels = 2000 / 8 * sizeof(float)}));
   for (const std::size_t n : {1, 3, 31, 40, 257}) {
     const std::size_t bytes = n * sizeof(float);
     lab::testing::required expected{.threads = std::max<std::size_t>(n / 8, 1),
@@ -84,7 +86,8 @@ REQUIRED_WORK(KernelsThatReadTexturesOnly) {
                                     .calls = {"cudaCreateTextureObject"},
                                     .reads = bytes,
                                     .writes = bytes,
-                                    .reads_at_most = bytes * 3 / 2};
+                                    .reads_at_most = bytes * 3 / 2,
+                                    .texels = n / 8 * sizeof(float)};
     EXPECT_TRUE(
         as_required(work_of([&] { return are_texels(lab::random_ints(n, 2, 0, 2999)); }), expected))
         << n << " indices";
@@ -132,7 +135,8 @@ REQUIRED_WORK(NoHostThatReadsShortArrays) {
           {.threads = 1,
            .fetched = 1,
            .calls = {"cudaCreateTextureObject", "cudaMallocArray|cudaMalloc3DArray"},
-           .writes = 1}))
+           .writes = 1,
+           .texels = sizeof(float)}))
           << name << ", " << texels << " texels";
 }
 
@@ -142,13 +146,14 @@ REQUIRED_WORK(NoHostThatFetchesFromShortOrLongArrays) {
     const auto indices = lab::random_ints(n, 2, 0, static_cast<int>(texels) - 1);
     return matches(lab::compare_exact(fetch(all, indices).values, reference_fetch(all, indices)));
   };
-  for (const std::size_t texels : {1, 2, 200'003})
+  for (const std::size_t texels : {1, 2, 40, 4096, 200'003})
     EXPECT_TRUE(at_other_sizes([&](std::size_t n) { return is_fetched(texels, n); },
                                {.threads = 1,
                                 .fetched = 1,
                                 .calls = {"cudaCreateTextureObject"},
                                 .not_called = {"cudaMallocArray|cudaMalloc3DArray"},
-                                .writes = 1}))
+                                .writes = 1,
+                                .texels = sizeof(float)}))
         << texels << " texels";
   expect_at_full_size([&] {
     return as_required(work_of([&] { return is_fetched(100, 100'003); }),
