@@ -83,6 +83,8 @@ REQUIRED_WORK(AGridOfTheShapeThatWasAskedFor) {
         return count(criterion, grid).count == closed_form(criterion, grid);
       });
       EXPECT_TRUE(as_required(done, {.threads = 1, .fetched = sizeof(std::uint64_t)})) << name;
+      EXPECT_LE(done.bytes_copied(cudaMemcpyDeviceToHost), sizeof(std::uint64_t))
+          << name << ", " << name_of(grid) << ": one counter comes back";
       std::size_t in_this_shape = 0;
       for (const auto& k : done.kernels) {
         const bool has_it =
@@ -100,10 +102,11 @@ REQUIRED_WORK(AGridOfTheShapeThatWasAskedFor) {
 REQUIRED_WORK(EachThreadForItself) {
   // Threads may first agree on a number in their warp or block, and one of them adds it. But if
   // threads neither add nor share anything, another thread has counted them. (In the second grid
-  // each thread is a block; after that, one block has them all; the last one has many of both.)
+  // each thread is a block; after that, one block has them all; the last two have many of both, or
+  // thousands of blocks.)
   for (const shape& grid :
        {shape{{3, 2}, {5, 7}}, shape{{7, 5}, {1, 1}}, shape{{1, 1}, {1, 1}}, shape{{1, 1}, {7, 1}},
-        shape{{1, 1}, {32, 8}}, shape{{40, 33}, {16, 8}}}) {
+        shape{{1, 1}, {32, 8}}, shape{{40, 33}, {16, 8}}, shape{{5003, 1}, {2, 1}}}) {
     const lab::testing::work done = work_of([&] {
       return count(condition::every_thread, grid).count ==
              closed_form(condition::every_thread, grid);
@@ -115,6 +118,7 @@ REQUIRED_WORK(EachThreadForItself) {
     if (!done.watched) continue;
     for (const auto& k : done.kernels) {
       if (k.atomics == 0) continue;  // (it may set the counter to 0)
+      EXPECT_EQ(k.atomic_places, 1U) << name_of(grid) << ": one counter, not several";
       // (Not all have written: an atomicCAS may have to be repeated.)
       EXPECT_GT(k.writes - k.plain_writes, 4 * k.atomics)
           << "bytes, by " << k.atomics
