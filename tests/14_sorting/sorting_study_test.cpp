@@ -146,7 +146,7 @@ REQUIRED_WORK(TwoNetworksThatDiffer) {
     for (const auto& kernel : done.kernels) all += kernel.shared;
     return done.watched ? std::optional(all) : std::nullopt;
   };
-  for (const std::size_t length : {16, 512, 4096}) {
+  for (const std::size_t length : {16, 512, 4096, 8192}) {
     const auto bitonic = accesses_of(method::bitonic, length),
                odd_even = accesses_of(method::odd_even, length);
     EXPECT_TRUE(!bitonic || *bitonic != *odd_even)
