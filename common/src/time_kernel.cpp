@@ -22,7 +22,7 @@
 namespace lab {
 namespace {
 
-repeated_timing* repeating = nullptr;  // the one that lives
+repeated_timing* repeating = nullptr;  // the newest that lives
 
 constexpr float kSampleMs = 1;      // shorter than this, and the clock's steps would show
 constexpr int kMostLaunches = 200;  // of a sample: a stream takes about a thousand before it blocks
@@ -98,7 +98,7 @@ float detail::time_on_device(work_ref launch, work_ref restore, const char* file
   bool may_hold_back = false;
   if (restore) restore();
   const float once = time_sample(launch, 1, &may_hold_back, file, line);
-  if (repeating == nullptr) return once;
+  if (repeating == nullptr || repeating->samples_ == 0) return once;
 
   may_hold_back = !on_cpu_device();
   int launches = 1;
@@ -120,15 +120,15 @@ float detail::time_on_device(work_ref launch, work_ref restore, const char* file
   throw;
 }
 
-repeated_timing::repeated_timing(int samples) : samples_(samples) {
-  if (samples < 1) throw std::logic_error("repeated_timing: at least one sample is needed");
-  if (repeating != nullptr) throw std::logic_error("repeated_timing: there is one already");
+repeated_timing::repeated_timing(int samples) : samples_(samples), before_(repeating) {
+  if (samples < 0) throw std::logic_error("repeated_timing: a negative number of samples");
   repeating = this;
   if (detail::tell_of_samples != nullptr) detail::tell_of_samples(samples);
 }
 repeated_timing::~repeated_timing() {
-  repeating = nullptr;
-  if (detail::tell_of_samples != nullptr) detail::tell_of_samples(0);
+  repeating = before_;
+  if (detail::tell_of_samples != nullptr)
+    detail::tell_of_samples(before_ == nullptr ? 0 : before_->samples_);
 }
 
 }  // namespace lab

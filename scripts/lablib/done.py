@@ -247,6 +247,12 @@ def _solution_has(exercise: Exercise, pattern: str) -> bool:
 _SHARING = r"\b(__shared__|__sync\w+|__shfl\w+|__threadfence\w*|atomic\w+|cooperative_groups)\b"
 
 
+def _was_refused(case: test_program.Case) -> bool:
+    """Whether there was an exception that is not about an error of CUDA: one for invalid input."""
+    thrown = [test_program.THROWN.search(said.text) for said in case.said if said.is_failure]
+    return any(one is not None and "cudaError" not in one[1] for one in thrown)
+
+
 def may_be_a_race(
     case: test_program.Case, result: test_program.Result, exercise: Exercise
 ) -> bool:
@@ -264,6 +270,7 @@ def may_be_a_race(
         and not text.startswith("CPU device: ")
         and "\nCPU device: " not in text
         and NOT_WRITTEN.search(text) is None
+        and not _was_refused(case)
         and _solution_has(exercise, _SHARING)
     )
 
@@ -273,9 +280,10 @@ ONE_ORDER = "this case runs in one thread order only"
 
 
 # Variables of a test program's environment: work is done when it is submitted; device 0 is always
-# the current one.
+# the current one; what is timed is launched once.
 AT_ONCE = {"CPU_DEVICE_STREAMS": "eager"}
 ON_DEVICE_0 = {"LAB_TEST_DEVICE": "0"}
+ONCE = {"LAB_TEST_LAUNCHES": "1"}
 
 
 def passes_with(
@@ -294,8 +302,8 @@ def in_which_order(
     passes: Callable[[test_program.Case, Dict[str, str]], bool],
 ) -> str:
     """What it means that a case is right in one order of threads and wrong in another, or "". With
-    each order goes one in which streams work, and with one of them another current device; `passes`
-    is asked which of these it is."""
+    each order goes one in which streams work, and with one of them another current device and
+    launches that are repeated; `passes` is asked which of these it is."""
     if any(ONE_ORDER in said.text for said in case.said):
         return ""
     wrong = {
@@ -309,13 +317,19 @@ def in_which_order(
     right = [order for order in orders if order not in wrong]
     if not wrong or "" in wrong or not right or case.runs < len(orders):
         return ""
-    by_device = all(DEVICE_1 in order for order in wrong)
-    if by_device and not passes(case, {}) and passes(case, ON_DEVICE_0):
-        return (
-            "Right while device 0 is the current one, wrong when it is device 1: something here"
-            " belongs to the device of an earlier call (memory, a stream, a symbol's value, a"
-            " kernel's attribute), or to device 0, whichever is current."
-        )
+    if all(DEVICE_1 in order for order in wrong) and not passes(case, {}):
+        if passes(case, ONCE):
+            return (
+                "Right when what is timed is launched once, wrong when it is launched again, as a"
+                " program does to measure the time: the second launch finds in memory what the"
+                " first one has left there."
+            )
+        if passes(case, ON_DEVICE_0):
+            return (
+                "Right while device 0 is the current one, wrong when it is device 1: something here"
+                " belongs to the device of an earlier call (memory, a stream, a symbol's value, a"
+                " kernel's attribute), or to device 0, whichever is current."
+            )
     if not passes(case, AT_ONCE):
         causes = [
             "two threads access the same memory here, and the result depends on which of them"

@@ -267,7 +267,7 @@ def list_cases(program: Path) -> List[str]:
     return list(reader.result.cases)
 
 
-_THROWN = re.compile(r'C\+\+ exception with description "(.*)" thrown in [^\n]*', re.DOTALL)
+THROWN = re.compile(r'C\+\+ exception with description "(.*)" thrown in [^\n]*', re.DOTALL)
 # EXPECT_TRUE(matches(…)), or another predicate that says what is wrong
 _PREDICATE = re.compile(
     r"Value of: ((?:\w+::)*(\w+)\((.*)\))\n +Actual: false \((.*)\)\nExpected: true(.*)",
@@ -305,7 +305,7 @@ _COMPARISONS = {
 
 def thrown(failure: Said) -> str:
     """The text of the exception that a test ended with, or "" if it was something else."""
-    match = _THROWN.fullmatch(failure.text.strip())
+    match = THROWN.fullmatch(failure.text.strip())
     return match[1] if match else ""
 
 

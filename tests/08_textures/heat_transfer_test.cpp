@@ -30,6 +30,8 @@
 
 namespace {
 
+const lab::testing::timed_once kInPlace;  // a launch goes on with the temperatures that are there
+
 using lab::heat_transfer::compare_with;
 using lab::heat_transfer::kDefaultSize;
 using lab::heat_transfer::kHottest;

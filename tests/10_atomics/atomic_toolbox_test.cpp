@@ -28,6 +28,8 @@
 
 namespace {
 
+const lab::testing::timed_once kInPlace;  // the functions change the cells that they are given
+
 using lab::atomic_toolbox::add_together;
 using lab::atomic_toolbox::after;
 using lab::atomic_toolbox::apply;

@@ -23,6 +23,8 @@
 
 namespace {
 
+const lab::testing::timed_once kInPlace;  // scale and axpy change a vector where it is
+
 using lab::testing::at_other_sizes;
 using lab::testing::by_library;
 using lab::testing::bytes_of;

@@ -20,6 +20,7 @@
 #include "lab/device_limits.hpp"
 #include "lab/errors.hpp"
 #include "lab/new_memory.hpp"
+#include "lab/time_kernel.hpp"
 #include "lab_testing.hpp"
 
 #ifdef __CPU_DEVICE__
@@ -88,6 +89,21 @@ TEST(TestMain, MakesAnotherDeviceCurrentInTheSecondRun) {
       << result.output;
   for (const char* one : {" CPU_DEVICE_COUNT=1", " LAB_TEST_DEVICE=0"})
     EXPECT_EQ(run_again(name, std::string("LAB_TEST_MISBEHAVE=1") + one).code, 0) << one;
+}
+
+TEST(TestMain, RepeatsTimedLaunchesInTheSecondRun) {
+  if (misbehaving()) {
+    int launches = 0;
+    (void)lab::time_kernel([&] { ++launches; });
+    EXPECT_EQ(launches, 1);
+    return;
+  }
+  const std::string name = "TestMain.RepeatsTimedLaunchesInTheSecondRun";
+  const outcome result = run_again(name, "LAB_TEST_MISBEHAVE=1");
+  EXPECT_EQ(result.code, 1);
+  EXPECT_EQ(occurrences(result.output, "(thread order:"), 1U) << result.output;
+  EXPECT_NE(result.output.find("(thread order: reverse,"), std::string::npos) << result.output;
+  EXPECT_EQ(run_again(name, "LAB_TEST_MISBEHAVE=1 LAB_TEST_LAUNCHES=1").code, 0);
 }
 
 TEST(TestMain, FailsATestAfterWhichAnotherDeviceIsCurrent) {

@@ -22,6 +22,7 @@
 namespace {
 
 const lab::testing::device_may_change kByDesign;  // a program chooses its device
+const lab::testing::timed_once kCounted;          // cases here count the launches
 
 using lab::repeated_timing;
 using lab::time_kernel;
@@ -137,10 +138,28 @@ TEST(TimeKernel, HasDoneTheWorkWhenAFailureLeavesIt) {
   EXPECT_TRUE(done);
 }
 
-TEST(RepeatedTiming, RefusesNoSamplesAndASecondOne) {
-  EXPECT_THROW(repeated_timing none(0), std::logic_error);
-  const repeated_timing one(1);
-  EXPECT_THROW(repeated_timing two(1), std::logic_error);
+TEST(RepeatedTiming, RefusesANegativeNumberOfSamples) {
+  EXPECT_THROW(repeated_timing none(-1), std::logic_error);
+}
+
+TEST(RepeatedTiming, LaunchesOnceForNoSamples) {
+  const repeated_timing two(2), none(0);
+  int calls = 0;
+  (void)time_kernel([&] { ++calls; });
+  EXPECT_EQ(calls, 1);
+  EXPECT_TRUE(two.timings().empty() && none.timings().empty());
+}
+
+TEST(RepeatedTiming, IsReplacedByANewerOneUntilThatEnds) {
+  const repeated_timing outer(1);
+  {
+    const repeated_timing inner(3);
+    (void)time_kernel([] {}, [] {});
+    EXPECT_EQ(inner.timings().at(0).runs, 3U);
+  }
+  (void)time_kernel([] {}, [] {});
+  ASSERT_EQ(outer.timings().size(), 1U);
+  EXPECT_EQ(outer.timings().front().runs, 1U);
 }
 
 /// The output of a program that reports `run_once` with --repeat 4.

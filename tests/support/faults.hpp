@@ -17,6 +17,8 @@
 #include <string_view>
 #include <vector>
 
+#include "lab/time_kernel.hpp"
+
 namespace lab::testing::detail {
 
 // Codes that nothing here gives of itself, and that no program knows a way around.
@@ -46,7 +48,8 @@ struct fault_report {
 };
 
 /// While one lives, it lists the calls that are made; call number `fails`, counted from 0, fails.
-/// Those that ask for an error (cudaGetLastError, cudaPeekAtLastError) do not count.
+/// Those that ask for an error (cudaGetLastError, cudaPeekAtLastError) do not count. Each launch is
+/// made once.
 class fault {
  public:
   static constexpr std::size_t kNone = static_cast<std::size_t>(-1);
@@ -61,6 +64,7 @@ class fault {
 
  private:
   struct watcher;
+  const repeated_timing once_{0};
   std::unique_ptr<watcher> watcher_;
 };
 

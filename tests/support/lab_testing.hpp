@@ -56,6 +56,13 @@ struct device_may_change {
   device_may_change();
 };
 
+/// A variable outside of all functions, where what is timed works in place, and a second launch
+/// would go on from what the first one has left. Elsewhere time_kernel() launches twice in one of
+/// the thread orders, and on a GPU.
+struct timed_once {
+  timed_once();
+};
+
 /// Whether this error means that there can be no such grid or block. CUDA 12 had a name for it;
 /// CUDA 13 calls it an invalid value.
 inline bool is_refused_launch(cudaError_t code) {

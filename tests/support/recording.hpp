@@ -14,6 +14,8 @@
 #include <utility>
 #include <vector>
 
+#include "lab/time_kernel.hpp"
+
 namespace lab::testing {
 
 /// What the device did during a call.
@@ -134,7 +136,7 @@ namespace detail {
 /// last one as long as that one), each copy between host and device a million seconds (or likewise
 /// what it was told: of those to the device number n takes copy_ms[n], and so of those to the
 /// host), each memset as long as it was told, and everything else no time. And the first kernels
-/// really take a millisecond, so that a host's clock shows something.
+/// really take a millisecond, so that a host's clock shows something. Each launch is made once.
 class recording {
  public:
   static constexpr double kKernelMs = 1e3, kCopyMs = 1e9, kMemsetMs = 1;
@@ -151,6 +153,7 @@ class recording {
   struct recorder;
 
  private:
+  const repeated_timing once_{0};
   std::unique_ptr<recorder> recorder_;
 };
 
@@ -213,7 +216,7 @@ class other_input {
 
 /// While it lives, `does` is done when the program calls `function` for the n-th time (1 is the
 /// first), or each time, before the call does anything: something that takes its time, or has the
-/// device go on. `function` may be several: "a|b".
+/// device go on. `function` may be several: "a|b". Each launch is made once.
 class before_call {
  public:
   static constexpr unsigned kEachTime = 0;
@@ -226,6 +229,7 @@ class before_call {
   struct waiter;
 
  private:
+  const repeated_timing once_{0};
   std::unique_ptr<waiter> waiter_;
 };
 

@@ -24,6 +24,7 @@
 #include "lab/device_limits.hpp"
 #include "lab/errors.hpp"
 #include "lab/new_memory.hpp"
+#include "lab/time_kernel.hpp"
 #include "lab_testing.hpp"
 #include "test_events.hpp"
 
@@ -32,6 +33,7 @@ namespace {
 
 [[maybe_unused]] bool reports_are_expected = false;
 [[maybe_unused]] bool may_change_the_device = false;
+bool launches_must_be_single = false;
 
 /// What `needs` objects have asked for. They may be made before anything of this file is.
 std::vector<std::function<void()>>& requirements() {
@@ -60,6 +62,12 @@ bool is_set(const char* variable) {
 
 constexpr int kOrders = 3;
 int repetition = 0;  // the current one, counted from 0
+
+/// Of the repetitions, one. Not in the check build, whose time is short.
+bool launches_are_repeated() {
+  static const bool is_check_build = cpu_device::is_check_build();
+  return repetition % kOrders == 1 && !is_check_build;
+}
 
 /// The device that is current in a repetition. There are two unless somebody wants another number:
 /// who keeps anything of the device of the last call, or takes device 0 for the current one, is
@@ -192,7 +200,28 @@ class device_watch : public ::testing::EmptyTestEventListener {
   detail::device_state before_;
 };
 
+#else
+
+/// After it has passed on a GPU, the check build of the CPU device makes each launch once.
+bool launches_are_repeated() { return true; }
+
 #endif
+
+/// Has time_kernel() repeat its launches, as programs do to measure a time: who adds to what the
+/// launch before has left, or takes its own results for input, is wrong the second time. With
+/// LAB_TEST_LAUNCHES=1 it does not: scripts/lab tries whether it is that.
+class timed_launches : public ::testing::EmptyTestEventListener {
+ public:
+  void OnTestStart(const ::testing::TestInfo&) override {
+    static const bool is_once =
+        launches_must_be_single || std::getenv("LAB_TEST_LAUNCHES") != nullptr;
+    if (!is_once && launches_are_repeated()) repeated_.emplace(1);
+  }
+  void OnTestEnd(const ::testing::TestInfo&) override { repeated_.reset(); }
+
+ private:
+  std::optional<repeated_timing> repeated_;
+};
 
 int prepare([[maybe_unused]] bool repetition_is_given) {
   for (const variable& one : settings()) ::setenv(one.name, one.value, one.overwrite ? 1 : 0);
@@ -215,9 +244,10 @@ int prepare([[maybe_unused]] bool repetition_is_given) {
     std::fprintf(stderr, "SKIPPED: %s\n", error.what());
     return 77;
   }
-#ifdef __CPU_DEVICE__
   ::testing::TestEventListeners& listeners = ::testing::UnitTest::GetInstance()->listeners();
-  listeners.Append(new device_watch);  // GoogleTest owns them
+  listeners.Append(new timed_launches);  // GoogleTest owns them
+#ifdef __CPU_DEVICE__
+  listeners.Append(new device_watch);
   listeners.Append(new new_memory);
   if (!is_set("CPU_DEVICE_ORDER")) {
     listeners.Append(new thread_orders);
@@ -251,6 +281,8 @@ setting::setting(const char* name, const char* value, when set) {
 }
 
 device_may_change::device_may_change() { may_change_the_device = true; }
+
+timed_once::timed_once() { launches_must_be_single = true; }
 
 void expect_reports() { reports_are_expected = true; }
 

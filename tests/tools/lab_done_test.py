@@ -41,10 +41,8 @@ int two() {
   // END SOLUTION
 }
 """
-NOT_WRITTEN = (
-    'fails(\'C++ exception with description "two is not written yet: TODO({}) in labs/x.cu" thrown'
-    " in the test body.')"
-)
+THROWN = "fails('C++ exception with description \"{}\" thrown in the test body.')"
+NOT_WRITTEN = THROWN.format("two is not written yet: TODO({}) in labs/x.cu")
 
 
 # As tests/support/test_main.cpp names it.
@@ -236,6 +234,8 @@ class DoneTest(LabTest):
             ("atomicAdd(x, 1);", "crashes(11)", True),
             ("__shared__ int x;", reported, False),  # it is known
             ("__shared__ int x;", NOT_WRITTEN.format(1), False),
+            ("__shared__ int x;", THROWN.format("n is too large"), False),
+            ("__shared__ int x;", THROWN.format("f failed: cudaErrorIllegalAddress"), True),
             ("", wrong, False),
         ):
             with self.subTest(text + body):
@@ -638,10 +638,17 @@ class WordsTest(unittest.TestCase):
         ):
             self.assertEqual(text, listed(numbers))
 
-    def in_which_order(self, *wrong, at_once=False, on_device_0=False, runs=3, text="no"):
+    def in_which_order(
+        self, *wrong, at_once=False, on_device_0=False, once=False, runs=3, text="no"
+    ):
         run = Case("S.A", "failed", [Said(text, True, order=order) for order in wrong], runs=runs)
         result = Result(failed_runs=[run], orders=["forward", REVERSE, "random, seed 2"])
-        right = {"{}": False, str(done.AT_ONCE): at_once, str(done.ON_DEVICE_0): on_device_0}
+        right = {
+            "{}": False,
+            str(done.AT_ONCE): at_once,
+            str(done.ON_DEVICE_0): on_device_0,
+            str(done.ONCE): once,
+        }
         return done.in_which_order(run, result, lambda case, variables: right[str(variables)])
 
     def test_what_the_order_says_is_known_as_a_named_cause(self):
@@ -679,6 +686,9 @@ class WordsTest(unittest.TestCase):
         for wrong in ([REVERSE], ["forward"], [REVERSE, "random, seed 2"]):
             said = self.in_which_order(*wrong, on_device_0=wrong != [REVERSE])
             self.assertNotIn(on_device_0, said)
+        said = self.in_which_order(REVERSE, once=True)
+        self.assertIn("wrong when it is launched again, as a program does", said)
+        self.assertRegex(f"  {said}", done.BY_ORDER)
         self.assertEqual("", self.in_which_order("forward", REVERSE, "random, seed 2"))
         self.assertEqual("", self.in_which_order(REVERSE, runs=2))  # not all orders have run
         self.assertEqual("", self.in_which_order(""))

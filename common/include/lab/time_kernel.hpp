@@ -40,10 +40,11 @@ inline void (*tell_of_samples)(int samples) = nullptr;
 /// It checks the launch and waits until the work is done: a failure throws lab::cuda_error, which
 /// for a refused launch names the line of this call.
 ///
-/// A test runs `launch` once. A program that reports the kernel's time (program::report_kernel())
-/// runs it as often as --repeat says: first once to warm up, then in samples of about a millisecond
-/// each, all of whose launches are queued before the device starts the first. The result is then
-/// the median of the samples. So `launch` must be repeatable.
+/// A test runs `launch` once, or twice (in one of its thread orders). A program that reports the
+/// kernel's time (program::report_kernel()) runs it as often as --repeat says: first once to warm
+/// up, then in samples of about a millisecond each, all of whose launches are queued before the
+/// device starts the first. The result is then the median of the samples. So `launch` must be
+/// repeatable.
 template <class Launch>
 float time_kernel(const Launch& launch, const char* file = __builtin_FILE(),
                   int line = __builtin_LINE()) {
@@ -59,10 +60,12 @@ float time_kernel(const Launch& launch, const Restore& restore, const char* file
   return detail::time_on_device(detail::refer_to(launch), detail::refer_to(restore), file, line);
 }
 
-/// While one lives, time_kernel() takes many samples. For programs, by report_kernel().
+/// While one lives, time_kernel() takes many samples. For programs, by report_kernel(). Of several,
+/// the newest one counts, and they end in the opposite order.
 class repeated_timing {
  public:
-  /// `samples` is positive; fewer are taken when they would last longer than some seconds.
+  /// Fewer `samples` are taken when they would last longer than some seconds. With 0,
+  /// time_kernel() launches once, as where no repeated_timing lives.
   explicit repeated_timing(int samples);
   ~repeated_timing();
   repeated_timing(const repeated_timing&) = delete;
@@ -74,6 +77,7 @@ class repeated_timing {
  private:
   friend float detail::time_on_device(detail::work_ref, detail::work_ref, const char*, int);
   int samples_;
+  repeated_timing* before_;
   std::vector<timing> timings_;
 };
 
