@@ -394,6 +394,15 @@ TEST(GlobalMemory, DrawsAsManyRowsAsAGridHas) {
   EXPECT_NE(picture.at(0, kRows - 1), (rgba{0, 0, 0, 255}));
 }
 
+TEST_P(EachStep, DrawsPicturesOfThousandsOfBlocksEachWay) {
+  constexpr int kLong = 4099 * 16;  // more blocks than a guess of what is enough
+  expect_at_full_size([&] {
+    for (const auto& [width, height] : {std::pair{kLong, 1}, {1, kLong}})
+      EXPECT_TRUE(is_exact(version(), scene_for(width, height, 9, 15), width, height))
+          << width << " x " << height;
+  });
+}
+
 TEST_P(EachStep, RefusesMoreRowsThanAGridHas) {
   EXPECT_THROW(render(version(), {}, 1, 65'535 * 16 + 1), lab::invalid_input);
 }

@@ -399,6 +399,15 @@ FAULT_TEST_P(EachStep, ReportsEveryCallThatFails) {
       s.initial, s.heaters);
 }
 
+TEST_P(EachStep, IsRightOnPlatesOfThousandsOfBlocksEachWay) {
+  constexpr int kLong = 4099 * 16;  // more blocks than a guess of what is enough
+  expect_at_full_size([&] {
+    for (const auto& [width, height] : {std::pair{kLong, 1}, {1, kLong}})
+      EXPECT_TRUE(is_right(version(), random_scene(width, height, 17), {1, 2}, 3, 2))
+          << width << " x " << height;
+  });
+}
+
 TEST_P(EachStep, IsRightAtTheProgramsSize) {
   expect_at_full_size([&] {
     return lab::testing::is_true_by_the_device([&] {

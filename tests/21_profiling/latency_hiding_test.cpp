@@ -92,6 +92,11 @@ REQUIRED_WORK(OneKernelOfTheShapeThatReadsEachElementOnce) {
   const words values = random_words(5000, 1);
   const floats some = numbers(5000, 2);
   for (const auto& [version, name] : kSteps) {
+    const launch_shape many{5003, 32};
+    expect_shape(work_of([&, version = version] { return has_sum(version, values, many); }), many,
+                 name);
+    expect_shape(work_of([&, version = version] { return is_advanced(version, some, 3, many); }),
+                 many, name);
     for (const launch_shape& shape : {launch_shape{2, 64}, launch_shape{5, 32}}) {
       const auto added =
           work_of([&, version = version] { return has_sum(version, values, shape); });
