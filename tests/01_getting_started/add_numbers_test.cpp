@@ -54,11 +54,11 @@ REQUIRED_WORK(AKernelThatAddsWhateverTheNumbersAre) {
       EXPECT_TRUE(as_required(work_of([=, a = a, b = b] { return add(version, a, b) == a + b; }),
                               {.threads = 1, .fetched = sizeof(int), .writes = sizeof(int)}))
           << name_of(version) << ": " << a << " + " << b;
-  // (A sum of 0 is what is there if nothing comes back.)
+  // (A sum of 0 is what is there if nothing comes back, which says nothing of the host then.)
   for (const step version : {step::by_hand, step::owner})
     for (const int a : {0, 7})
-      EXPECT_TRUE(as_required(work_of([=] { return add(version, a, -a) == 0; }),
-                              {.threads = 1, .writes = sizeof(int)}))
+      EXPECT_TRUE(as_required(work_without_values([=] { EXPECT_EQ(add(version, a, -a), 0); }),
+                              {.threads = 1, .fetched = sizeof(int), .writes = sizeof(int)}))
           << name_of(version) << ": " << a << " + " << -a;
 }
 
@@ -153,7 +153,7 @@ TEST_P(EachStep, NeedsOneThreadAndBearsMore) {
 }
 
 TEST_P(EachStep, SaysSoWhenCudaRefusesTheLaunch) {
-  for (const unsigned threads : {0U, 1025U, 2000U, 4294967295U}) {
+  for (const unsigned threads : {0U, 1025U, 2000U, 65'537U, 4294967295U}) {
     try {
       const int sum = add(version(), 40, 2, threads);
       ADD_FAILURE() << "a block of " << threads << " threads gave " << sum;
@@ -173,6 +173,24 @@ TEST_P(EachStep, WorksAgainAfterARefusedLaunch) {
 
 FAULT_TEST_P(EachStep, ReportsEveryCallThatFails) {
   expect_failures_reported([&] { return add(version(), 2, 7); });
+}
+
+FAULT_TEST(ByHand, LooksAtEachErrorWhereItComesUp) {
+  // An owner would throw from another file, and only print that it cannot free its memory.
+  if (!lab::testing::detail::has_the_device())
+    GTEST_SKIP() << "which calls fail is not ours to say";
+  for (const char* function : {"cudaMalloc", "cudaMemcpy", "cudaFree"}) {
+    const lab::testing::detail::next_call_fails fault(function, cudaErrorUnknown);
+    try {
+      const int sum = add(step::by_hand, 2, 7);
+      ADD_FAILURE() << function << " failed, and add() returned " << sum;
+    } catch (const lab::cuda_error& error) {
+      EXPECT_EQ(error.code(), cudaErrorUnknown) << function;
+      EXPECT_EQ(error.file(), "add_numbers.cu")
+          << "where the failure of " << function << " came up";
+    }
+    EXPECT_TRUE(fault.has_failed()) << "step by_hand calls " << function << " itself";
+  }
 }
 
 }  // namespace
