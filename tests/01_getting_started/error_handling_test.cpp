@@ -163,7 +163,9 @@ TEST(Check, KnowsItsLine) {
 TEST(Check, TakesTheErrorOutOfTheRuntime) {
   leave_an_error();
   ASSERT_EQ(cudaPeekAtLastError(), cudaErrorInvalidValue);
-  (void)check_code(cudaErrorInvalidValue);
+  const checked got = check_code(cudaErrorInvalidDevice);
+  ASSERT_TRUE(got.thrown.has_value());
+  EXPECT_EQ(got.thrown->name, "cudaErrorInvalidDevice") << "the error that the call has returned";
   EXPECT_EQ(cudaGetLastError(), cudaSuccess)
       << "an error was left in the runtime: the next launch check would report it";
 }
@@ -219,6 +221,16 @@ TEST(IsLost, TellsALastErrorFromAStickyOne) {
   EXPECT_FALSE(is_lost()) << "the error has been asked for, and is gone";
   EXPECT_EQ(cudaGetLastError(), cudaSuccess) << "is_lost() takes it out";
 }
+
+#ifdef __CPU_DEVICE__
+TEST(IsLost, DoesNotTakeABusyDeviceForALostOne) {
+  if (!lab::testing::detail::has_the_device()) GTEST_SKIP() << "another process is busy";
+  cpu_device::set_stream_policy(cpu_device::stream_policy::deferred);  // until the host waits
+  CUDA_CHECK(cudaLaunchHostFunc(
+      nullptr, [](void*) {}, nullptr));
+  EXPECT_FALSE(is_lost()) << "what is not ready yet has not failed";
+}
+#endif
 
 // --- a sticky error: it costs a process its device, so this happens in another process -----------
 
@@ -278,7 +290,7 @@ unsigned largest_block() {
 class Threads : public ::testing::TestWithParam<unsigned> {};
 INSTANTIATE_TEST_SUITE_P(Block, Threads,
                          ::testing::Values(1, 2, 31, 32, 33, 255, 256, 1000, 1023, 1024, 1025, 2000,
-                                           2047, 2048, 2049, 4000, 65'536, 1'000'003, 4294967295U),
+                                           2047, 2048, 2049, 4000, 65'537, 1'000'003, 4294967295U),
                          [](const auto& test) { return std::to_string(test.param); });
 
 TEST_P(Threads, NumberWhateverTheBlock) {
