@@ -15,11 +15,13 @@
 #include <vector>
 
 #include "fault_tests.hpp"
+#include "few_blocks.hpp"
 #include "full_size.hpp"
 #include "lab/errors.hpp"
 #include "lab/launch_limits.hpp"
 #include "lab/random.hpp"
 #include "lab_testing.hpp"
+#include "pretended_devices.hpp"
 #include "reference.hpp"
 #include "required_work.hpp"
 #include "steps.hpp"
@@ -30,11 +32,14 @@ using lab::device_limit;
 using lab::testing::at_other_sizes;
 using lab::testing::expect_at_full_size;
 using lab::testing::expect_failures_reported;
+using lab::testing::few_blocks;
 using lab::testing::is_time_of;
+using lab::testing::is_true_by_the_device;
 using lab::testing::kManyBlocks;
 using lab::testing::matches;
 using lab::testing::timed;
 using lab::testing::work_of;
+using lab::testing::work_without_values;
 using lab::vector_add::add;
 using lab::vector_add::reference;
 using lab::vector_add::step;
@@ -54,10 +59,20 @@ bool fits(step version, std::size_t n) {
 }
 
 /// Adds random vectors, different at every element, and compares bit for bit.
-void expect_right_sum(step version, std::size_t n, std::uint64_t seed) {
+::testing::AssertionResult is_right_sum(step version, std::size_t n, std::uint64_t seed) {
   const auto a = lab::random_floats(n, seed, -1000, 1000);
   const auto b = lab::random_floats(n, seed + 1, -10, 30);
-  EXPECT_TRUE(matches(lab::compare_exact(add(version, a, b).sum, reference(a, b))));
+  return matches(lab::compare_exact(add(version, a, b).sum, reference(a, b)));
+}
+void expect_right_sum(step version, std::size_t n, std::uint64_t seed) {
+  EXPECT_TRUE(is_right_sum(version, n, seed));
+}
+
+/// The same, and whether a launch has so many threads.
+::testing::AssertionResult is_right_sum_of_threads(step version, std::size_t n, std::uint64_t seed,
+                                                   std::size_t threads) {
+  return is_true_by_the_device([&] { return is_right_sum(version, n, seed); },
+                               {.threads = threads, .fetched = n * sizeof(float)});
 }
 
 // --- who does the work ---------------------------------------------------------------------------
@@ -221,7 +236,18 @@ TEST_P(EachSeed, AddsRandomVectors) {
 // --- long vectors -------------------------------------------------------------------------------
 
 TEST(CeilDivision, AddsAMillionAndSevenElements) {
-  expect_at_full_size([] { expect_right_sum(step::ceil_division, 1'000'007, 5); });
+  expect_at_full_size(
+      [] { return is_right_sum_of_threads(step::ceil_division, 1'000'007, 5, 1'000'007); });
+}
+
+REQUIRED_WORK(MoreBlocksThanOldGridsHad) {
+  expect_at_full_size([] {
+    const std::vector<float> a(kManyBlocks * 256, 1.0F);
+    const few_blocks one(0);
+    EXPECT_TRUE(as_required(work_without_values([&] { add(step::ceil_division, a, a); }),
+                            {.threads = a.size(), .blocks = kManyBlocks}))
+        << "ceil_division";
+  });
 }
 
 TEST(OneThreadPerBlock, AddsMoreElementsThanOldGridsHadBlocks) {
@@ -239,10 +265,29 @@ TEST(GridStride, AddsMoreElementsThanTheDeviceRunsThreads) {
 }
 
 TEST(Vectorized, AddsAMillionAndSevenElements) {
-  expect_at_full_size([] { expect_right_sum(step::vectorized, 1'000'007, 5); });
+  expect_at_full_size(
+      [] { return is_right_sum_of_threads(step::vectorized, 1'000'007, 5, 1'000'007 / 4); });
 }
 
 // --- refusals -----------------------------------------------------------------------------------
+
+#ifdef __CPU_DEVICE__
+TEST_P(EachStep, RefusesMoreThanTheCurrentDeviceCanDo) {
+  if (version() == step::cpu || version() == step::grid_stride) return;  // which do any number
+  const lab::testing::pretended_devices low([](cudaDeviceProp& p) {
+    p.maxGridSize[0] = 3;
+    p.maxThreadsPerBlock = 512;
+  });
+  const std::size_t most = version() == step::one_thread_per_block ? 3
+                           : version() == step::one_block          ? 512
+                           : version() == step::ceil_division      ? 3 * 256
+                                                                   : 3 * 512 * 4;
+  // (The blocks of vectorized may be smaller than the largest ones.)
+  if (version() != step::vectorized) expect_right_sum(version(), most, 7);
+  const std::vector<float> more(most + 1);
+  EXPECT_THROW(add(version(), more, more), lab::invalid_input) << most + 1 << " elements";
+}
+#endif
 
 TEST(OneBlock, TakesAsManyElementsAsTheLargestBlockHasThreads) {
   expect_right_sum(step::one_block, device_limit(cudaDevAttrMaxThreadsPerBlock), 3);
