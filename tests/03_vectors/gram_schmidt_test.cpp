@@ -75,13 +75,17 @@ REQUIRED_WORK(KernelsForProductsAndSubtractions) {
                      .reads = 7 * bytes_of(a),
                      .writes = bytes_of(a) / 8 * 7}))  // the first stays as it is
         << name;
-    // Short vectors have few components for a thread, and yet a thread for each few.
+    // Short vectors have few components for a thread, and yet a thread for each few. (Those that
+    // have none store a sum, too.)
     for (const std::size_t length : {7, 31, 40, 200, 257})
-      EXPECT_TRUE(as_required(
-          work_of([&, version = version] {
-            return is_right(version, vector(a.begin(), a.begin() + 3 * length), 3, length);
-          }),
-          {.threads = length / 4 + 1, .kernels = 2 * 2, .reads = 2 * 3 * length * sizeof(float)}))
+      EXPECT_TRUE(as_required(work_of([&, version = version] {
+                                return is_right(version, vector(a.begin(), a.begin() + 3 * length),
+                                                3, length);
+                              }),
+                              {.threads = length / 4 + 1,
+                               .kernels = 2 * 2,
+                               .reads = 2 * 3 * length * sizeof(float),
+                               .share = 8}))
           << name << ": 3 vectors of " << length;
     EXPECT_TRUE(at_other_sizes([version = version](unsigned n) {
       return is_right(version, lab::random_floats(2 * (n + 1), n, -9, 4), 2, n + 1);
@@ -99,6 +103,12 @@ REQUIRED_WORK(TheHostOnlyAddsPartialSumsAndDivides) {
     EXPECT_TRUE(as_required(done, {.threads = 256, .kernels = 6})) << name;
     EXPECT_LT(done.bytes_copied(cudaMemcpyHostToDevice), bytes_of(a) / 2 * 3) << name;
     EXPECT_LT(done.bytes_copied(cudaMemcpyDeviceToHost), bytes_of(a) / 2 * 3) << name;
+    std::size_t written = 0;
+    for (const auto& k : done.kernels) written += k.writes;
+    if (version == step::classical) {
+      EXPECT_LT(written, bytes_of(a) / 4 * 5)
+          << name << ": all projections are subtracted at once, in one store for each component";
+    }
 
     // So short that all components are what is left after the last whole warp.
     const vector few(a.begin(), a.begin() + 2 * 31);
@@ -194,17 +204,44 @@ TEST_P(EachStep, MakesOfTheStaircaseWhatTheClosedFormSays) {
 
 TEST_P(EachStep, DoesNotMindHowLongTheVectorsAre) {
   // Powers of two change no digit: the results are the same ones, scaled. (2^-40 is so short that
-  // it would be nothing beside 1, and is not nothing.)
+  // it would be nothing beside 1, and is not nothing; nor is a coefficient of 2^-55.)
   constexpr std::size_t kCount = 6, kLength = 40;
   const auto a = lab::random_floats(kCount * kLength, 5, -1, 2);
-  vector scaled = a, expected = orthogonalize(version(), a, kCount, kLength).b;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    const int exponent = 11 * static_cast<int>(i / kLength) - 40;
-    scaled[i] = std::ldexp(scaled[i], exponent);
-    expected[i] = std::ldexp(expected[i], exponent);
+  const vector b = orthogonalize(version(), a, kCount, kLength).b;
+  for (const bool shorter : {false, true}) {
+    vector scaled = a, expected = b;
+    for (std::size_t i = 0; i < a.size(); ++i) {
+      const std::size_t k = i / kLength;
+      const int exponent = 11 * static_cast<int>(shorter ? kCount - 1 - k : k) - 40;
+      scaled[i] = std::ldexp(scaled[i], exponent);
+      expected[i] = std::ldexp(expected[i], exponent);
+    }
+    EXPECT_TRUE(
+        matches(lab::compare_exact(orthogonalize(version(), scaled, kCount, kLength).b, expected)))
+        << "each vector is " << (shorter ? "shorter" : "longer") << " than the one before it";
   }
-  EXPECT_TRUE(
-      matches(lab::compare_exact(orthogonalize(version(), scaled, kCount, kLength).b, expected)));
+}
+
+TEST_P(EachStep, LosesNothingBesideALargePartialSum) {
+  // In floats, 2^24 + 1/4 is 2^24, however often the 1/4 is added.
+  constexpr std::size_t kLength = 256;
+  vector a(2 * kLength);
+  std::fill_n(a.begin(), kLength, 0.5F);
+  a[0] = a[kLength] = 4096;
+  EXPECT_TRUE(is_right(version(), a, 2, kLength));
+}
+
+TEST_P(EachStep, IsExactForAMillionAndSixComponents) {
+  // (1, 1, 1, ...), and (2, 0, 2, ...), of which (1, -1, 1, ...) is left.
+  expect_at_full_size([&] {
+    constexpr std::size_t kLength = 1'000'006;
+    vector a(2 * kLength, 1), b = a;
+    for (std::size_t i = 0; i < kLength; ++i) {
+      b[kLength + i] = i % 2 == 0 ? 1 : -1;
+      a[kLength + i] = 1 + b[kLength + i];
+    }
+    return matches(lab::compare_exact(orthogonalize(version(), a, 2, kLength).b, b));
+  });
 }
 
 TEST_P(EachStep, IsExactForMoreVectorsThanABlockHasThreads) {
