@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "fault_tests.hpp"
+#include "full_size.hpp"
 #include "lab/cuda_check.hpp"
 #include "lab/device_limits.hpp"
 #include "lab/errors.hpp"
@@ -35,6 +36,7 @@ using lab::testing::bytes_of;
 using lab::testing::expect_failures_reported;
 using lab::testing::is_time_of;
 using lab::testing::matches;
+using lab::testing::repeated;
 using lab::testing::timed;
 using lab::testing::whole_numbers;
 using lab::testing::work_of;
@@ -61,6 +63,7 @@ REQUIRED_WORK(BlocksThatWorkInSharedMemory) {
   const auto is_without_means = [](const vector& table) {
     return matches(lab::compare(minus_column_means(table).values, reference_means(table), {}));
   };
+  constexpr const char* kOneKernel = ": the threads wait at barriers, and not for another kernel";
   const vector values = whole_numbers(10 * kBlock + 1, 1, -9, 14);
   // Within a warp, shuffles are as good; the sums of the warps meet in shared memory.
   constexpr std::uint64_t kOtherWarps = kBlock / 32 - 1;
@@ -84,6 +87,7 @@ REQUIRED_WORK(BlocksThatWorkInSharedMemory) {
                                    .shared_memory = true,
                                    .exchanges = std::min(n - 1, kBlock - 1) / 32}))
         << n << " values";
+    EXPECT_LE(done.kernels.size(), 1U) << n << " values" << kOneKernel;
     if (n < 100 || n > kBlock) continue;
     for (const auto& k : done.kernels)
       EXPECT_LE(k.shared_of_busiest, n / 2)
@@ -91,16 +95,17 @@ REQUIRED_WORK(BlocksThatWorkInSharedMemory) {
   }
   for (const std::size_t columns : {7, 31, 40, 320, 1021}) {
     const vector table = whole_numbers(kRows * columns, 2, 1, 14);
-    EXPECT_TRUE(
-        as_required(work_of([&] { return is_without_means(table); }),
-                    {.threads = columns,
-                     .blocks = columns > 128 ? 2U : 1U,
-                     .sent = bytes_of(table),
-                     .fetched = bytes_of(table),
-                     .reads = bytes_of(table),
-                     .writes = bytes_of(table),
-                     .shared_memory = true,
-                     .sectors = columns % 8 == 0 ? 1.1 : 0}))  // else rows begin within a sector
+    const lab::testing::work done = work_of([&] { return is_without_means(table); });
+    EXPECT_LE(done.kernels.size(), 1U) << columns << " columns" << kOneKernel;
+    EXPECT_TRUE(as_required(
+        done, {.threads = columns,
+               .blocks = columns > 128 ? 2U : 1U,
+               .sent = bytes_of(table),
+               .fetched = bytes_of(table),
+               .reads = bytes_of(table),
+               .writes = bytes_of(table),
+               .shared_memory = true,
+               .sectors = columns % 8 == 0 ? 1.1 : 0}))  // else rows begin within a sector
         << columns << " columns";
   }
   EXPECT_TRUE(at_other_sizes([&](std::size_t n) { return are_sums(whole_numbers(n, 1, 1, 9)); }));
@@ -222,12 +227,14 @@ TEST(MinusColumnMeans, TakesEachRowIntoAccount) {
   }
 }
 
-TEST(MinusColumnMeans, TakesNumbersOfWhichEightAreTooLarge) {
-  // The mean is 2^124, and nothing is rounded; but 8 * 2^127 is infinite.
+TEST(MinusColumnMeans, TakesNumbersOfWhichEightAreTooLargeOrAnEighthTooSmall) {
+  // The mean is 2^124, and nothing is rounded; but 8 * 2^127 is infinite. And the mean of eight
+  // times 2^-149 is 2^-149; but an eighth of that is 0.
   constexpr std::size_t kColumns = 33;
   vector table(kRows * kColumns);
   table[3 * kColumns + 5] = 0x1p127F;
   table[6 * kColumns + 32] = -0x1p127F;
+  for (std::size_t row = 0; row < kRows; ++row) table[row * kColumns + 31] = 0x1p-149F;
   EXPECT_TRUE(matches(lab::compare(minus_column_means(table).values, reference_means(table), {})));
 }
 
@@ -236,6 +243,16 @@ TEST(MinusColumnMeans, ForgetsThePreviousCall) {
   vector table(kRows * 40);
   table[0] = 8;
   EXPECT_TRUE(matches(lab::compare(minus_column_means(table).values, reference_means(table), {})));
+}
+
+TEST(BothKernels, WorkInManyBlocks) {
+  lab::testing::expect_at_full_size([] {
+    constexpr std::size_t kSums = lab::testing::kManyBlocks * kBlock;
+    const vector values = repeated(whole_numbers(10'007, 1, 1, 99), kSums);
+    EXPECT_TRUE(matches(lab::compare(sums_of_blocks(values).values, reference_sums(values), {})));
+    EXPECT_TRUE(
+        matches(lab::compare(minus_column_means(values).values, reference_means(values), {})));
+  });
 }
 
 TEST(BothKernels, SayHowLongTheyTook) {
