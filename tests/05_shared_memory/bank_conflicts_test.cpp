@@ -155,6 +155,19 @@ void expect_no_host_in(layout tile_layout) {
   });
 }
 
+REQUIRED_WORK(ThePredictionsOfTheHostAlone) {
+  for (const std::size_t bytes : {1, 2, 4}) {
+    const auto predict = [bytes] {
+      return wavefronts(bytes, 32) == reference_wavefronts(bytes, 32, 0) &&
+             conflict_free_pitch(bytes, 64) == reference_pitch(bytes, 64);
+    };
+    const lab::testing::work done = work_of(predict);
+    EXPECT_TRUE(as_required(done, {.kernels = 0}));
+    EXPECT_TRUE(done.calls.empty())
+        << "no device is used for them, but " << done.calls.begin()->first << " was called";
+  }
+}
+
 REQUIRED_WORK(AThreadForEachRowInSharedMemory) {
   for (const layout tile_layout : {layout::packed, layout::padded}) {
     for (const std::size_t rows : {1, 3, 7, 31, 40, 256, 1000}) {

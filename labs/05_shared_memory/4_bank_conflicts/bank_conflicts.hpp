@@ -44,8 +44,8 @@ struct result {
 
 /// The sum of each row of a table, times `rounds`. Row r of the table is the elements r * columns
 /// to (r + 1) * columns - 1. Each thread reads a row of its own from shared memory, `rounds` times,
-/// so that this is what takes the time. Whole numbers are added up exactly as long as the result is
-/// below 2^24. A table without elements has no sums.
+/// so that this is what takes the time. Whole numbers are added up exactly as long as every sum on
+/// the way is below 2^24. A table without elements has no sums.
 ///
 /// Throws lab::invalid_input unless `columns` is from 1 to kMostColumns, `rounds` from 1 to
 /// kMostRounds, the table's length a multiple of `columns`, and its rows few enough for the blocks
