@@ -77,9 +77,12 @@ REQUIRED_WORK(ALaunchForEachAddend) {
     return are_right(lab::random_ints(n, 1, 1, 9), lab::random_ints(n, 2, 1, 9), in_turn);
   };
   const std::size_t bytes = 3 * 5000 * sizeof(int);
+  // Each addend is copied, too: it is no argument, nor is its difference from another one.
+  const std::size_t sent = 2 * 5000 * sizeof(int) + bytes_of(addends);
   EXPECT_TRUE(as_required(work_of([&] { return call(5000, addends); }), {.threads = 5000,
                                                                          .blocks = 4,
                                                                          .kernels = 3,
+                                                                         .sent = sent,
                                                                          .fetched = bytes,
                                                                          .reads = 2 * bytes,
                                                                          .writes = bytes,
