@@ -354,6 +354,7 @@ struct recording::recorder final : cpu_device::observer {
       k.busiest = std::max(k.busiest, its_own.accesses);
       k.plain += its_own.plain;
       if (its_own.accesses > its_own.plain) ++k.atomic_threads;
+      if (its_own.writes) ++k.writing_threads;
       std::uint64_t& most = busiest_of[thread >> 32];
       most = std::max(most, its_own.plain);
       std::uint64_t& most_shared = busiest_shared[thread >> 32];
@@ -382,6 +383,7 @@ struct recording::recorder final : cpu_device::observer {
     k.last_thread = std::max<std::uint64_t>(k.last_thread, e.thread);
     constexpr std::uint32_t kLanes = 32;
     if (!first_block) first_block = e.block;
+    if (e.writes) its_own.writes = true;
     if (e.shared && !e.writes && e.thread < kLanes && e.block == first_block) ++its_reads;
     if (e.shared) {
       ++k.shared;
@@ -594,6 +596,7 @@ struct recording::recorder final : cpu_device::observer {
     std::uint64_t stored = 0;    // of `shared`: stores, since the barrier before the last load
     std::uint64_t barriers = 0;  // of its block, before the last load
     bool loading = false;        // since its last store to shared memory
+    bool writes = false;         // to any memory
 
     /// How many it has ahead with this one. What it stored in shared memory before a barrier has
     /// arrived: no compiler can bring a load after the barrier forward.

@@ -57,6 +57,7 @@ struct recorded_work {
     std::uint64_t threads = 0, busy_blocks = 0;      ///< that access any memory
     std::uint64_t last_thread = 0;                   ///< of those, the highest number in its block
     std::uint64_t atomic_threads = 0;                ///< that use atomics in global memory
+    std::uint64_t writing_threads = 0;               ///< of `threads`: that write to any memory
     std::uint64_t shared_of_busiest = 0;             ///< of `shared`: of the busiest of each block
     std::uint64_t fetches = 0, fetching_threads = 0;  ///< bytes of texels; threads that read some
     std::uint64_t exchanges = 0;  ///< of `shared`: of what another thread has written
