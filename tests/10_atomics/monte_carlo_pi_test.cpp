@@ -44,11 +44,13 @@ using lab::monte_carlo_pi::reference_hits;
 using lab::monte_carlo_pi::reference_number;
 using lab::monte_carlo_pi::sigma;
 using lab::monte_carlo_pi::step;
+using lab::testing::all_need;
 using lab::testing::at_other_sizes;
 using lab::testing::expect_at_full_size;
 using lab::testing::expect_failures_reported;
 using lab::testing::few_blocks;
 using lab::testing::is_time_of;
+using lab::testing::source;
 using lab::testing::timed;
 using lab::testing::work_of;
 using numbers = std::vector<std::uint64_t>;
@@ -119,6 +121,24 @@ REQUIRED_WORK(TheSameAtomicsForFewPointsAndInOneBlock) {
             << name << ": " << points << " points";
       }
     }
+}
+
+REQUIRED_WORK(CountsOfAllLanes) {
+  // Whatever lane 0 has counted alone is right without the others.
+  for (const auto& [points, wanted] :
+       {std::pair{40U, grid{1, 32}}, {40U, grid{6, 128}}, {3000U, grid{1, 64}}, {20'000U, grid{}}})
+    EXPECT_TRUE(all_need(source::other_lanes,
+                         [points = points, w = wanted] {
+                           // (Ballots give what they always do.)
+                           const lab::testing::work done = work_of([&] {
+                             return count_hits(step::per_warp, points, 1, w).hits ==
+                                    reference_hits(points, 1);
+                           });
+                           const bool voted = std::ranges::any_of(
+                               done.kernels, [](const auto& k) { return k.votes != 0; });
+                           return done.values && *done.values && !voted ? 1U : 0U;
+                         }))
+        << "per_warp: " << points << " points";
 }
 
 REQUIRED_WORK(TheGridThatWasAskedForAlsoIfItIsLargeOrHasMoreThreadsThanPoints) {
