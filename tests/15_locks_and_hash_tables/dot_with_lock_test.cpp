@@ -15,6 +15,8 @@
 #include <utility>
 #include <vector>
 
+#include "few_blocks.hpp"
+#include "full_size.hpp"
 #include "lab/dot_reference.hpp"
 #include "lab/errors.hpp"
 #include "lab/random.hpp"
@@ -34,18 +36,23 @@ using lab::dot_with_lock::step;
 using lab::dot_with_lock::sum_in_order;
 using lab::testing::at_other_sizes;
 using lab::testing::bytes_of;
+using lab::testing::few_blocks;
 using lab::testing::is_time_of;
+using lab::testing::kManyBlocks;
 using lab::testing::matches;
 using lab::testing::setting;
 using lab::testing::timed;
 using lab::testing::whole_numbers;
 using lab::testing::work_of;
+using lab::testing::work_without_values;
 using vector = std::vector<float>;
 
 // A lock that is never released, or a block that waits for one that has not started, makes the
 // kernel wait forever. The CPU device ends it; its default of 30 seconds would be a long time for a
 // student to wait.
 const setting kTimeLimit("CPU_DEVICE_TIME_LIMIT", "10", setting::when::unless_given);
+// A device that runs few blocks at the same time, on any machine: 16 of 256 threads.
+const setting kWorkers("CPU_DEVICE_WORKERS", "2", setting::when::unless_given);
 
 using named_step = lab::testing::named<step>;
 constexpr named_step kSteps[] = {
@@ -123,6 +130,18 @@ REQUIRED_WORK(AsManyBlocksAsWereAskedFor) {
           << name << ": " << n << " elements, " << blocks << " blocks";
       for (const auto& k : done.kernels) EXPECT_EQ(k.blocks, blocks) << name;
       expect_atomics_of(done, {version, name}, blocks);
+    }
+}
+
+REQUIRED_WORK(AGridOfAsManyBlocksHoweverManyThatAre) {
+  const few_blocks only(0, 2);  // the others would take long, and the sum is not looked at
+  const vector ones(1000, 1.0F);
+  for (const auto& [version, name] : kSteps)
+    for (const unsigned blocks : {5000U, static_cast<unsigned>(kManyBlocks), kMostBlocks}) {
+      const auto done =
+          work_without_values([&, version = version] { (void)dot(version, ones, ones, blocks); });
+      ASSERT_TRUE(as_required(done, {.blocks = 1})) << name << ": " << blocks << " blocks";
+      for (const auto& k : done.kernels) ASSERT_EQ(k.blocks, blocks) << name;
     }
 }
 
@@ -273,7 +292,7 @@ TEST(OrderOfParts, ASmallNumberBehindALargeOneIsLostAndBeforeItIsNot) {
 
 TEST(OrderOfParts, HasATurnForEachOfMoreBlocksThan16BitsCount) {
   lab::testing::expect_at_full_size([] {
-    constexpr unsigned kBlocks = lab::testing::kManyBlocks;
+    constexpr unsigned kBlocks = kManyBlocks;
     vector ones(std::size_t{kBlocks} * kThreads);  // one in each part
     for (std::size_t i = 0; i < ones.size(); i += kThreads) ones[i] = 1;
     EXPECT_EQ(dot(step::in_order, ones, ones, kBlocks).value, static_cast<float>(kBlocks));
