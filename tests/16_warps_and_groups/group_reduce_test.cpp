@@ -56,18 +56,17 @@ constexpr std::uint32_t kMost = 0xFFFF'FFFF;
 
 // --- who does the work ---------------------------------------------------------------------------
 
-/// So many rows, in which so many of eight neighbours count.
-void expect_groups_that_add_up(std::size_t rows, unsigned of_eight) {
-  constexpr std::size_t kLength = 96;
-  const std::size_t counted = rows * kLength * of_eight / 8;
-  vector values = random_words(rows * kLength, 1);
+/// So many rows of so many elements, a multiple of 32. Of eight neighbours so many count.
+void expect_groups_that_add_up(std::size_t rows, unsigned of_eight, std::size_t length = 96) {
+  const std::size_t counted = rows * length * of_eight / 8;
+  vector values = random_words(rows * length, 1);
   std::ranges::replace(values, kMost, 0U);
   for (std::size_t i = 0; i < values.size(); ++i)
     if (i % 8 >= of_eight) values[i] = kMost;
   for (const auto& [version, name] : kSteps)
     for (const unsigned tile : {1U, 2U, 4U, 8U, 16U, 32U}) {
       const auto done = work_of(
-          [&, version = version] { return has_sums(version, values, kLength, kMost, tile); });
+          [&, version = version] { return has_sums(version, values, length, kMost, tile); });
       EXPECT_TRUE(as_required(
           // A tile may take several rows, but all threads of a tile must share a row.
           done, {.threads = std::max<std::size_t>(rows / 4, 1) * tile,
@@ -76,9 +75,9 @@ void expect_groups_that_add_up(std::size_t rows, unsigned of_eight) {
                  .fetched = rows * sizeof(std::uint32_t),
                  .reads = bytes_of(values),
                  .writes = rows * sizeof(std::uint32_t),
-                 .reads_at_most = bytes_of(values) + rows * kLength / tile * sizeof(std::uint32_t),
+                 .reads_at_most = bytes_of(values) + rows * length / tile * sizeof(std::uint32_t),
                  .atomics = version == step::coalesced}))
-          << name << ": " << rows << " rows, tiles of " << tile;
+          << name << ": " << rows << " rows of " << length << ", tiles of " << tile;
       std::uint64_t atomics = 0, shared = 0, exchanges = 0, reductions = 0;
       for (const auto& k : done.kernels) {
         atomics += k.atomics;
@@ -89,7 +88,7 @@ void expect_groups_that_add_up(std::size_t rows, unsigned of_eight) {
       if (done.kernels.empty()) continue;
       EXPECT_EQ(shared, 0U) << name << ": it uses shared memory";
       if (version == step::coalesced) {
-        EXPECT_LE(atomics, rows * kLength / tile)
+        EXPECT_LE(atomics, rows * length / tile)
             << name << ": more than one atomic addition for " << tile << " elements";
         if (done.watched) {
           EXPECT_GE(atomics, counted / 32)
@@ -107,8 +106,8 @@ void expect_groups_that_add_up(std::size_t rows, unsigned of_eight) {
           EXPECT_EQ(reductions, rows) << name << ": one call per row, with tiles of " << tile;
           EXPECT_EQ(exchanges, reductions) << name << ": the sum of a tile needs no other call";
         } else {
-          EXPECT_GE(exchanges, rows * std::countr_zero(tile))
-              << name << ": each level needs a shuffle";
+          EXPECT_EQ(exchanges, rows * std::countr_zero(tile))
+              << name << ": a shuffle in each level, with tiles of " << tile << " threads";
         }
       }
     }
@@ -117,6 +116,7 @@ void expect_groups_that_add_up(std::size_t rows, unsigned of_eight) {
 REQUIRED_WORK(GroupsThatAddUpRowsWithoutSharedMemory) {
   for (const std::size_t rows : {3, 40, 300})
     for (const unsigned of_eight : {3U, 8U}) expect_groups_that_add_up(rows, of_eight);
+  for (const std::size_t length : {1056, 8224}) expect_groups_that_add_up(2, 8, length);
 }
 
 REQUIRED_WORK(TilesThatShareRowsShorterThanATile) {
