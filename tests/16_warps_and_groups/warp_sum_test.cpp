@@ -119,8 +119,11 @@ REQUIRED_WORK(LanesThatExchangeRegistersAndOneAtomicForEachWarp) {
 }
 
 REQUIRED_WORK(LanesThatExchangeRegistersHoweverManyValuesThereAre) {
+  const std::uint32_t at_once =
+      lab::device_limit(cudaDevAttrMultiProcessorCount) *
+      (lab::device_limit(cudaDevAttrMaxThreadsPerMultiProcessor) / 100);  // blocks
   for (const auto& [version, name] : kSteps)
-    for (const std::uint32_t n : {1U, 3U, 31U, 40U, 129U, 50'000U}) {
+    for (const std::uint32_t n : {1U, 3U, 31U, 40U, 129U, 1000U, 4000U, 50'000U}) {
       const vector values = random_words(n, 1);
       const auto lanes =
           work_of([&, version = version] { return has_warp_sums(version, values, 100); });
@@ -128,6 +131,7 @@ REQUIRED_WORK(LanesThatExchangeRegistersHoweverManyValuesThereAre) {
       for (const auto* done : {&lanes, &total}) {
         // (Where all are added up, a thread may have a few of the values.)
         EXPECT_TRUE(as_required(*done, {.threads = done == &total ? (std::min(n, 100U) + 7) / 8 : n,
+                                        .blocks = std::clamp(n / 800, 1U, at_once),
                                         .sent = bytes_of(values),
                                         .reads = bytes_of(values),
                                         .atomics = done == &total}))
@@ -220,6 +224,14 @@ INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps), lab::test
 TEST_P(EachStep, TakesBlocksOf256ThreadsUnlessToldOtherwise) {
   const vector values = random_words(12'345, 7);
   EXPECT_EQ(sum(version(), values).value, reference_sum(values));
+}
+
+TEST_P(EachStep, AddsUpHoweverManyLanesTheLastWarpHas) {
+  for (unsigned threads = 1; threads <= 64; ++threads) {
+    const vector values = random_words(2 * threads + 5, threads);
+    ASSERT_TRUE(has_warp_sums(version(), values, threads)) << "blocks of " << threads << " threads";
+    ASSERT_TRUE(has_sum(version(), values, threads));
+  }
 }
 
 TEST_P(EachStep, AddsMoreThanTheDeviceRunsAtOnce) {
