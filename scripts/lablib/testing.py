@@ -175,7 +175,7 @@ def test_exercise(
         print(_after_a_check([case for case in bonus if case not in later]))
     elif status == OK and not solution:
         begun = [case for case in bonus if case not in later]
-        if begun:
+        if begun or found.mistakes_in_bonus:
             print("The core is done; the bonus is begun and not right yet.")
             first = _most_useful(begun, points.steps_of(exercise.contract_file))
             print(_next_step(exercise, solution, again, first, begun, result, said))

@@ -422,6 +422,8 @@ class DoneTest(LabTest):
             )
             check = self.assertRegex if status == 0 else self.assertNotRegex
             check(done.stdout, r"watched \(\d+ s with the build\), but for the bonus")
+            check(done.stdout, r"core done +bonus: TODO 2\nThe core is done; the bonus is begun")
+            self.assertNotIn("Done.", done.stdout)
         self.assertIn("is not done: the check build", done.stdout)
 
     def test_time_that_runs_out_is_that_of_the_slow_cases(self):
