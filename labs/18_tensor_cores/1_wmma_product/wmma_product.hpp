@@ -49,9 +49,9 @@ inline constexpr std::size_t kDefaultSize = 256;
 ///
 /// Requires: a kernel whose blocks share C, and whose warps multiply on tensor cores. From
 /// shared_tiles on, the warps of a block share tiles of A and B in shared memory, at least 64 rows
-/// of A and 64 columns of B, loaded 16 bytes at a time where k and n are multiples of 8. In
-/// register_blocks, a warp multiplies each fragment that it has loaded with more than one other. No
-/// library multiplies.
+/// of A and 64 columns of B (or all that there are), loaded 16 bytes at a time where k and n are
+/// multiples of 8. In register_blocks, a warp multiplies each fragment that it has loaded with more
+/// than one other. No library multiplies.
 ///
 /// From: CUDA C++ Programming Guide, NVIDIA, "Warp Matrix Functions". The rounding: Fasi, Higham,
 /// Mikaitis and Pranesh, "Numerical behavior of NVIDIA tensor cores", PeerJ Computer Science 7,

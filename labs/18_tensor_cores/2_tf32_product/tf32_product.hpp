@@ -51,10 +51,10 @@ inline constexpr std::size_t kDefaultSize = 256;
 /// lab::cuda_error when CUDA reports an error. Neither leaves device memory behind.
 ///
 /// Requires: a kernel whose blocks share C, and whose warps multiply on tensor cores. A block keeps
-/// tiles of A and B in shared memory, of at least 64 rows each, and loads 16 bytes at a time. In
-/// staged, threads copy them asynchronously, each waits for its own copies, and they have started
-/// those of two more slices while they multiply one. In wgmma, they come by bulk copies, and no
-/// thread loads them from global memory. No library multiplies.
+/// tiles of A and B in shared memory, of at least 64 rows each (or all that there are), and loads
+/// 16 bytes at a time. In staged, threads copy them asynchronously, each waits for its own copies,
+/// and they have started those of two more slices while they multiply one. In wgmma, they come by
+/// bulk copies, and no thread loads them from global memory. No library multiplies.
 ///
 /// From: CUDA C++ Programming Guide, NVIDIA, "Warp Matrix Functions" and "Asynchronous Data Copies
 /// using the Tensor Memory Accelerator"; PTX ISA, NVIDIA, "Asynchronous Warpgroup Level Matrix

@@ -50,10 +50,10 @@ inline constexpr std::size_t kDefaultSize = 256;
 /// None leaves device memory behind.
 ///
 /// Requires: a kernel whose blocks keep tiles of A and B in shared memory, of at least 64 rows of A
-/// and 64 columns of B. cuda_cores: no tensor core multiplies. From wmma on, warps multiply on
-/// tensor cores, and reading shared memory costs no bank conflicts. From staged on, the copies of
-/// the next slice are under way while a slice is multiplied. large_mma and prefetched: a warp
-/// multiplies with multiply_add_16x8x8() (given.hpp). No library multiplies.
+/// and 64 columns of B (or all that there are). cuda_cores: no tensor core multiplies. From wmma
+/// on, warps multiply on tensor cores, and reading shared memory costs no bank conflicts. From
+/// staged on, the copies of the next slice are under way while a slice is multiplied. large_mma and
+/// prefetched: a warp multiplies with multiply_add_16x8x8() (given.hpp). No library multiplies.
 ///
 /// From: CUDA C++ Programming Guide, NVIDIA, "Warp Matrix Functions" (double precision), and
 /// Parallel Thread Execution ISA, NVIDIA, "Matrix Fragments for mma.m16n8k8 with .f64".
