@@ -6,12 +6,15 @@
 #include <cuda_runtime.h>
 #ifdef __CPU_DEVICE__
 #include <cpu_device.h>
+
+#include "faults.hpp"
 #endif
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <exception>
 #include <map>
 #include <set>
 #include <string>
@@ -454,6 +457,31 @@ FAULT_TEST_P(EachStep, ReportsEveryCallThatFails) {
 }
 
 #ifdef __CPU_DEVICE__
+
+FAULT_TEST_P(EachStep, LeavesNoAccessWhenItThrows) {
+  using lab::testing::detail::fault;
+  const on_device the_same(current_device());
+  const ints words = words_of(250, 1);
+  const int other = last_device();
+  const auto call = [&] { (void)send(version(), 0, other, words, 2, 100); };
+  const auto calls = [&] {
+    const fault none;
+    call();
+    return none.report().calls;
+  }();
+  for (std::size_t n = 0; n < calls.size(); ++n) {
+    if (calls[n].releases) continue;
+    bool throws = false;
+    try {
+      const fault injected(n);
+      call();
+    } catch (const std::exception&) {
+      throws = true;
+    }
+    const bool there = could_access(0, other), back = could_access(other, 0);
+    EXPECT_FALSE(throws && (there || back)) << calls[n].name << " has failed, call " << n;
+  }
+}
 
 TEST(Devices, AreAsManyAsThisTestAskedFor) {
   EXPECT_EQ(lab::device_count(), std::atoi(std::getenv("CPU_DEVICE_COUNT")));
