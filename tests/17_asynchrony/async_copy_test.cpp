@@ -216,6 +216,13 @@ TEST_P(EachStep, MultipliesRandomMatrices) {
   expect_right_product(by(version()), 36, 68, 200, 5);
 }
 
+TEST_P(EachStep, IsExactForThousandsOfBlocksEachWay) {
+  expect_at_full_size([&] {  // more than a guess of what is enough
+    expect_exact_product(by(version()), 3, 4099 * 32, 2);
+    expect_exact_product(by(version()), 4099 * 32, 3, 2);
+  });
+}
+
 TEST_P(EachStep, IsExactAtTheProgramsSize) {
   expect_at_full_size(
       [&] { expect_exact_product(by(version()), kDefaultSize, kDefaultSize, kDefaultSize); });

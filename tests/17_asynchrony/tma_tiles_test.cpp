@@ -251,10 +251,10 @@ TEST_P(EachStep, TakesALongRowAndALongColumn) {
   EXPECT_TRUE(is_right(version(), {2, 10'001}, 3, 7));
 }
 
-TEST_P(EachStep, TakesSidesThatDoNotFitInto16Bits) {
+TEST_P(EachStep, TakesSidesOfThousandsOfTilesThatDoNotFitInto16Bits) {
   expect_at_full_size([&] {
-    EXPECT_TRUE(is_right(version(), {70'001, 1}, 0, 14));
-    EXPECT_TRUE(is_right(version(), {1, 70'001}, 0, 15));
+    EXPECT_TRUE(is_right(version(), {140'001, 1}, 0, 14));
+    EXPECT_TRUE(is_right(version(), {1, 140'001}, 0, 15));
   });
 }
 
