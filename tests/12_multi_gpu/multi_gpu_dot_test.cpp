@@ -39,6 +39,8 @@ using lab::testing::bytes_of;
 using lab::testing::current_device;
 using lab::testing::finish_before_the_end;
 using lab::testing::full_device;
+using lab::testing::is_time_with;
+using lab::testing::is_time_without;
 using lab::testing::matches;
 using lab::testing::on_device;
 using lab::testing::whole_numbers;
@@ -172,7 +174,7 @@ TEST_P(Split, GivesEveryElementToOnePartInProportion) {
   for (const shares& speeds :
        {shares{1}, shares{1, 1}, shares{1, 1, 1}, shares(7, 1.0), shares(16, 0.1), shares{1, 3},
         shares{0.1, 0.2, 0.7}, shares{0, 1}, shares{1, 0}, shares{0, 2, 0, 0, 1, 0},
-        shares{1e-300, 1e300}, shares{5, 4, 3, 2, 1}}) {
+        shares{1e-300, 1e300}, shares{1.2, 0.1, 0}, shares{5, 4, 3, 2, 1}}) {
     double all = 0;
     for (const double share : speeds) all += share;
     const std::vector<std::size_t> cuts = split(n, speeds);
@@ -421,6 +423,15 @@ TEST_P(EachStep, MultipliesVectorsInPinnedMemory) {
 }
 
 #ifdef __CPU_DEVICE__
+
+TEST_P(EachStep, CountsWhatMovesTheDataInTheTotalAndNoAllocations) {
+  // On one device, and in one piece: other threads may work at the same time.
+  const vector a = whole_numbers(3001, 1, -9, 14), b = whole_numbers(3001, 2, 1, 29);
+  const auto total_ms = [&] { return dot(version(), a, b, shares{1}).total_ms; };
+  EXPECT_TRUE(is_time_with(lab::testing::kCopies, total_ms));
+  EXPECT_TRUE(is_time_with("cudaLaunchKernel", total_ms));
+  EXPECT_TRUE(is_time_without(lab::testing::kAllocations, total_ms));
+}
 
 /// Kernels run as late as CUDA allows: when the host waits for them.
 class Late : public ::testing::TestWithParam<named_step> {
