@@ -92,7 +92,7 @@ REQUIRED_WORK(OneCallForManyRowsAndForNothingOfTheProduct) {
     for (const auto& [rows, cols, alpha, beta] :
          {std::tuple<std::size_t, std::size_t, float, float>{70'001, 1, 2, 3},
           {1, 70'001, 2, 3},
-          {300, 500, 2, 3},
+          {1100, 1050, 2, 3},
           {5, 7, 0, 3},
           {5, 7, 0, 0},
           {5, 7, 0, 1},
@@ -239,8 +239,11 @@ TEST_P(EachStep, IsRightWhenTheCallIsRepeated) {
   const vector x = whole_numbers(x_length(version(), 5, 7), 2, -5, 9);
   const vector y = whole_numbers(y_length(version(), 5, 7), 3, -50, 90);
   const lab::repeated_timing samples(3);
-  EXPECT_TRUE(matches(lab::compare_exact(multiply(version(), 1, {a, 5, 7, 7}, x, 3, y).y,
-                                         reference(version(), 1, {a, 5, 7, 7}, x, 3, y).value)));
+  for (const auto& [alpha, beta] : kScalars)
+    EXPECT_TRUE(
+        matches(lab::compare_exact(multiply(version(), alpha, {a, 5, 7, 7}, x, beta, y).y,
+                                   reference(version(), alpha, {a, 5, 7, 7}, x, beta, y).value)))
+        << "alpha = " << alpha << ", beta = " << beta;
 }
 
 TEST_P(EachStep, ScalesYWhereThereIsNothingToMultiply) {
