@@ -182,19 +182,22 @@ REQUIRED_WORK(TheBatchInCublasHoweverSimpleTheMatricesAre) {
 }
 
 REQUIRED_WORK(OneCallForTheWholeBatch) {
-  // More systems than fill a device, and some without a solution among them.
-  constexpr shape kMany = {1500, 3, 2};
-  for (const bool some_are_singular : {false, true}) {
-    vector a = random_numbers(kMany.systems * 9, 5);
-    const vector b = random_numbers(kMany.systems * 6, 6);
-    for (std::size_t k = 0; some_are_singular && k < kMany.systems; k += 7)
-      for (const std::size_t row : {0, 3, 6}) a[k * 9 + row + k % 3] = 0;
-    const lab::testing::work done = work_of([&] { return is_solved(a, b, kMany); });
-    EXPECT_TRUE(as_required(done, kBatched));
-    if (done.values && !*done.values) continue;  // that has been said
-    EXPECT_EQ(lab::testing::calculated(done), "1 cublasDgetrfBatched 1 cublasDgetrsBatched ")
-        << kMany.systems << " systems" << (some_are_singular ? ", some of them singular" : "");
-  }
+  // More systems than fill a device; systems that are larger than the program's; more right-hand
+  // sides than equations. And some without a solution among them.
+  for (const shape size : {shape{1500, 3, 2}, {3, 65, 2}, {2, 300, 1}, {3, 5, 200}})
+    for (const bool some_are_singular : {false, true}) {
+      const auto [systems, n, right_sides] = size;
+      vector a = random_numbers(systems * n * n, 5);
+      const vector b = random_numbers(systems * n * right_sides, 6);
+      for (std::size_t k = 0; some_are_singular && k < systems; k += 7)
+        for (std::size_t row = 0; row < n; ++row) a[(k * n + row) * n + k % n] = 0;
+      const lab::testing::work done = work_of([&] { return is_solved(a, b, size); });
+      EXPECT_TRUE(as_required(done, kBatched));
+      if (done.values && !*done.values) continue;  // that has been said
+      EXPECT_EQ(lab::testing::calculated(done), "1 cublasDgetrfBatched 1 cublasDgetrsBatched ")
+          << systems << " systems of " << n << " equations"
+          << (some_are_singular ? ", some of them singular" : "");
+    }
 }
 
 // --- sizes ---------------------------------------------------------------------------------------
