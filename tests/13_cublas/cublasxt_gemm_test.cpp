@@ -37,6 +37,7 @@ using lab::cublasxt_gemm::row_of_sum_times_product;
 using lab::cublasxt_gemm::sum_times_product;
 using lab::testing::expect_failures_reported;
 using lab::testing::full_device;
+using lab::testing::is_time_with;
 using lab::testing::matches;
 using lab::testing::work_of;
 
@@ -464,6 +465,15 @@ TEST(Multiply, SaysHowLongItTook) {
       EXPECT_EQ(done.pin_ms > 0, pinned);
     }
 }
+
+#ifdef __CPU_DEVICE__
+TEST(SumTimesProduct, CountsTheTimesOfBothProducts) {
+  const matrix a = whole_numbers(5, 5, 1, -9, 9);
+  const auto done = [&] { return sum_times_product(op::none, a, a, {{}, 64, true}); };
+  EXPECT_TRUE(is_time_with("cublasXtSgemm", [&] { return done().host_ms; }));
+  EXPECT_TRUE(is_time_with("cudaHostRegister", [&] { return done().pin_ms; }));
+}
+#endif
 
 // --- pinned operands -----------------------------------------------------------------------------
 
