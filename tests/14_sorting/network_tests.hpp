@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "fault_tests.hpp"
+#include "full_size.hpp"
 #include "key_tests.hpp"
 #include "lab/errors.hpp"
 #include "lab/key_value.hpp"
@@ -145,18 +146,23 @@ REQUIRED_WORK(BlocksOf512ThreadsForFewElements) {
 }
 
 REQUIRED_WORK(KernelsThatSortInBothDirections) {
-  // If the bytes are the same for both directions, the host has reversed the arrays.
+  // If the bytes are the same for both directions, the host has reversed the arrays. If one of them
+  // takes more launches, kernels have: they reverse the arrays, or change the keys and back.
   const key_values input = make_key_values(16384, 13);
   for (const auto& [version, name] : kSteps)
     for (const std::size_t length : {std::size_t{64}, std::size_t{8192}}) {
       std::vector<std::multiset<std::uint64_t>> came_back;
+      std::vector<std::size_t> launches;
       for (const direction order : kDirections) {
         const lab::testing::work done = work_of([&, version = version] {
           return sorts(version, input, {16384 / length, length}, order);
         });
         EXPECT_TRUE(as_required(done, {.threads = 512, .blocks = 4})) << name;
         came_back.push_back(done.came_back());
+        launches.push_back(done.kernels.size());
       }
+      EXPECT_EQ(launches[0], launches[1])
+          << name << ": a comparator can sort in either direction; arrays of " << length;
       if (came_back[0].empty()) continue;  // the arrays are where both sides reach them
       EXPECT_NE(came_back[0], came_back[1])
           << name << ": the device returns the same for both directions, for arrays of " << length;
@@ -209,6 +215,17 @@ TEST_P(EachStep, SortsTheLengthsOfTheReport) {
   constexpr std::size_t kAll = std::size_t{1} << 16;
   for (const std::size_t length : {64U, 512U, 1024U, 4096U, 16384U, 65536U})
     EXPECT_TRUE(sorts(version(), make_key_values(kAll, length), {kAll / length, length}));
+}
+
+TEST_P(EachStep, SortsMoreThanAMillionKeys) {
+  // More than 2^20, for grids of more than 1024 blocks, in arrays that are longer than a tile.
+  lab::testing::expect_at_full_size([&] {
+    const std::size_t length = version() == step::shared_tiles ? 2048 : 8192;
+    const batch arrays{(std::size_t{1} << 20) / length + 1, length};
+    key_values input = make_key_values(arrays.count * arrays.length, 16);
+    input.values.clear();
+    return sorts(version(), input, arrays);
+  });
 }
 
 // --- keys ----------------------------------------------------------------------------------------
