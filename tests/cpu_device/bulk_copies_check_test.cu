@@ -83,6 +83,53 @@ TEST(BulkCopyChecks, ShowWhatWasThereBeforeToWhoDoesNotWait) {
 #endif
 }
 
+// Thread 0 starts to copy the next tile to where all threads read this one.
+constexpr int kRefillLine = __LINE__ + 8;
+__global__ void turn_two(const int* in, int* out, bool with_barrier) {
+  __shared__ alignas(16) int tile[kThreads];
+  __shared__ block_barrier full;
+  if (threadIdx.x == 0) init(&full, 1);
+  __syncthreads();
+  const auto start = [&](const int* from) {
+    static_cast<void>(cuda::device::barrier_arrive_tx(full, 1, sizeof tile));
+    cde::cp_async_bulk_global_to_shared(tile, from, sizeof tile, full);
+  };
+  if (threadIdx.x == 0) start(in);
+  full.wait_parity(false);
+  out[threadIdx.x] = tile[kThreads - 1 - threadIdx.x];
+  if (with_barrier) __syncthreads();
+  if (threadIdx.x == 0) start(in + kThreads);
+  __syncthreads();
+  full.wait_parity(true);
+  out[kThreads + threadIdx.x] = tile[kThreads - 1 - threadIdx.x];
+}
+
+TEST(BulkCopyChecks, SeeACopyThatIsStartedWhileOthersStillRead) {
+  in_every_order([] {
+    std::vector<int> numbers, expected;
+    for (int i = 0; i < 2 * kThreads; ++i) {
+      numbers.push_back(i);
+      expected.push_back(i ^ (kThreads - 1));
+    }
+    const device_array<int> in(numbers), out(2 * kThreads, -7);
+    for (const bool with_barrier : {true, false}) {
+      cpu_device::report_again();
+      const std::size_t before = cpu_device::report_count();
+      turn_two<<<1, kThreads>>>(in.data(), out.data(), with_barrier);
+      EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+      EXPECT_EQ(out.to_host(), expected);
+      const std::size_t reports = cpu_device::report_count() - before;
+#ifdef CPU_DEVICE_CHECK
+      EXPECT_EQ(reports != 0, !with_barrier) << cpu_device::last_report();
+      if (!with_barrier)
+        expect_parts(cpu_device::last_report(), {"race on shared memory", line_of(kRefillLine)});
+#else
+      EXPECT_EQ(reports, 0U);
+#endif
+    }
+  });
+}
+
 TEST(BulkCopyReports, BytesThatNobodyBrings) {
   const auto report = [](int expected) {
     const device_array<int> data(kThreads, 1), out(kThreads, 0);

@@ -232,6 +232,9 @@ void start_bulk_copy(const bulk_copy& given) {
   c.group = all.groups[c.thread];
   all.waiting.push_back(c);
   progress.copies = &all;
+  // A GPU may write from now on, so that those who still read there race with it.
+  if (!c.to_global && &cpu_device_look_at_call != nullptr)
+    cpu_device_look_at_call(c.shared, c.bytes, 1, kFromNowOn, c.file, c.line);
   if (listening(event_kind::async_copy)) [[unlikely]]
     publish_copy(c, &observer::bulk_copy_started);
 }

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What a CUtensorMap holds. Internal to the CPU device.
+// What a CUtensorMap holds, and what the check build is told of a copy. Internal to the CPU device.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +11,9 @@
 namespace cpu_device {
 
 struct worker;
+
+/// Beside the ways of access in execution.h: by the copy engine, from now on until it has copied.
+constexpr int kFromNowOn = 4;
 
 struct tensor {
   static constexpr std::uint64_t kMark = 0x70616d726f736e74U;

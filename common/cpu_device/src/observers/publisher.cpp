@@ -21,6 +21,7 @@
 #include "base/events.hpp"
 #include "cpu_device.h"
 #include "cpu_device/atomics.h"
+#include "engine/bulk_copies.hpp"
 #include "observers/alignment_check.hpp"
 #include "observers/cluster_check.hpp"
 #include "observers/local_arrays.hpp"
@@ -411,14 +412,16 @@ extern "C" void cpu_device_look_at_call(const void* address, std::size_t bytes, 
   if (way == cpu_device::kThroughTexture && cpu_device::listening(cpu_device::event_kind::fetch))
       [[unlikely]]
     check::publish_fetch(address, bytes);
+  const bool from_now_on = way == cpu_device::kFromNowOn;
   check::look(
       address, bytes,
       static_cast<std::uint8_t>((write != 0 ? check::kWrite : 0) |
                                 (way == cpu_device::kThroughTexture ? check::kTexture
                                  : way == cpu_device::kReadOnly     ? check::kTexture | check::kLdg
-                                 : way == cpu_device::kOfCopyEngine ? check::kBulk
-                                                                    : 0)),
-      check::instruction_at(check::place_of_call(file, line)));
+                                 : way == cpu_device::kOfCopyEngine || from_now_on ? check::kBulk
+                                                                                   : 0)),
+      check::instruction_at(check::place_of_call(file, line) |
+                            (from_now_on ? check::kUnderWay : 0U)));
 }
 
 // --- what the compiler calls --------------------------------------------------------------------

@@ -41,6 +41,7 @@ struct access {
   bool writes() const { return (who & 1U << 15) != 0; }
   bool of_block_scope() const { return (place & kBlockScope) != 0; }
   bool is_volatile() const { return (place & kVolatilePlace) != 0; }
+  bool is_under_way() const { return (place & kUnderWay) == kUnderWay; }
 };
 
 /// What is remembered of a 4-byte word: its last write, and two of the readers since.
@@ -149,6 +150,10 @@ template <bool kShared>
                                             const access& now, std::uint8_t flags, excuse& why) {
   if constexpr (kShared) {
     if (before.epoch != now.epoch) return false;  // another block's, or before a barrier
+    // Whoever waits has the copy done first. So nothing else can come before its end, not even what
+    // other words have released and acquired.
+    if (before.is_under_way()) [[unlikely]]
+      return (flags & kBulk) == 0 && (before.who & now.who & 0x3C00U) != 0;
   } else {
     const running_launch& launch = *w.launch;
     if (before.block - launch.first_serial >= launch.block_count || before.block == 0) return false;

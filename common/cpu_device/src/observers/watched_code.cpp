@@ -13,9 +13,8 @@
 namespace cpu_device::check {
 namespace {
 
-// Calls of functions that say what they access, found by hashing; a place of theirs has the highest
-// bit.
-constexpr std::uint32_t kCall = 1U << 31, kCalls = 1U << 12;
+// Calls of functions that say what they access, found by hashing.
+constexpr std::uint32_t kCalls = 1U << 12;
 constexpr std::uint32_t kInstruction = (1U << 29) - 1;  // above are race_check.hpp's bits
 struct call_site {
   std::atomic<int> line;

@@ -30,6 +30,9 @@ inline std::uint32_t place_of(const void* pc) {
 inline const void* instruction_at(std::uint32_t place) {
   return reinterpret_cast<const void*>(program_at + place);
 }
+constexpr std::uint32_t kCall = 1U << 31;  // a bit of such places
+/// A call that has started a bulk copy, which may write until somebody has waited for it.
+constexpr std::uint32_t kUnderWay = kCall | 1U << 28;
 std::uint32_t place_of_call(const char* file, int line);
 /// "/…/add.cu:12" of such a place; empty for that of an instruction.
 std::string call_text(std::uint32_t place);
