@@ -296,6 +296,9 @@ void set_said_of_attribute(int attribute, const int* value, int of) {
                                                 value != nullptr, value == nullptr ? 0 : *value,
                                                 of);
 }
+void set_pool_piece(std::uint64_t bytes) {
+  (void)grading::ask<bool, std::uint64_t>("set_pool_piece", false, bytes);
+}
 void set_said_of_pinned_memory(said_of_pinned_memory what) {
   (void)grading::ask<bool, said_of_pinned_memory>("set_said_of_pinned_memory", false, what);
 }

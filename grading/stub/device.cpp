@@ -141,6 +141,7 @@ const offer kOffers[] = {
                                    cpu_device::set_said_of_attribute(
                                        attribute, is_said ? &value : nullptr, of);
                                  }),
+    setting<std::uint64_t>("set_pool_piece", cpu_device::set_pool_piece),
     setting<cpu_device::said_of_pinned_memory>("set_said_of_pinned_memory",
                                                cpu_device::set_said_of_pinned_memory),
     setting<unsigned char>("fill_new_memory_with",

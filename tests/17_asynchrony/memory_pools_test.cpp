@@ -296,6 +296,18 @@ TEST(ThePool, KeepsMoreWithAThresholdThanWithout) {
 }
 
 #ifdef __CPU_DEVICE__
+TEST(ThePool, KeepsTheLongestJobsMemory) {
+  constexpr std::uint64_t kPiece = kLongestJob * sizeof(std::uint32_t);
+  const sizes lengths = {300, 200, 100};
+  cpu_device::set_pool_piece(kPiece);
+  for (const step version : {step::kept_pool, step::two_streams}) {
+    const result smoothed = smooth(version, numbers_for(lengths, 19), lengths, 1);
+    EXPECT_EQ(smoothed.kept, kPiece) << "a pool with the longest job's memory";
+    EXPECT_EQ(smoothed.left, 0U);
+  }
+  cpu_device::set_pool_piece(1);
+}
+
 TEST(ThePool, KeepsNoMoreThanTwoJobsNeed) {
   // Work is done at once here, so what a job has freed is there for the next one.
   cpu_device::set_stream_policy(cpu_device::stream_policy::eager);

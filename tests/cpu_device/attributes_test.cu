@@ -488,6 +488,34 @@ TEST(MemoryPools, KeepWhatTheirThresholdSaysUntilTheyAreTrimmed) {
   cudaGetLastError();
 }
 
+#ifdef __CPU_DEVICE__
+TEST(MemoryPools, ReserveWholePieces) {
+  constexpr std::uint64_t kPiece = 1000;
+  cudaMemPoolProps properties = {};
+  properties.allocType = cudaMemAllocationTypePinned;
+  properties.location.type = cudaMemLocationTypeDevice;
+  cudaMemPool_t pool = nullptr;
+  ASSERT_EQ(cudaMemPoolCreate(&pool, &properties), cudaSuccess);
+  cpu_device::set_pool_piece(kPiece);
+  std::uint64_t keep = kPiece;
+  ASSERT_EQ(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &keep), cudaSuccess);
+  void *a = nullptr, *b = nullptr;
+  ASSERT_EQ(cudaMallocFromPoolAsync(&a, kPiece - 1, pool, nullptr), cudaSuccess);
+  EXPECT_EQ(pool_value(pool, cudaMemPoolAttrReservedMemCurrent), kPiece);
+  ASSERT_EQ(cudaMallocFromPoolAsync(&b, 2, pool, nullptr), cudaSuccess);
+  EXPECT_EQ(pool_value(pool, cudaMemPoolAttrReservedMemCurrent), 2 * kPiece);
+  EXPECT_EQ(pool_value(pool, cudaMemPoolAttrUsedMemCurrent), kPiece + 1);
+  ASSERT_EQ(cudaFreeAsync(a, nullptr), cudaSuccess);
+  ASSERT_EQ(cudaFreeAsync(b, nullptr), cudaSuccess);
+  ASSERT_EQ(cudaStreamSynchronize(nullptr), cudaSuccess);
+  EXPECT_EQ(pool_value(pool, cudaMemPoolAttrReservedMemCurrent), kPiece);
+  EXPECT_EQ(cudaMemPoolTrimTo(pool, kPiece - 1), cudaSuccess);
+  EXPECT_EQ(pool_value(pool, cudaMemPoolAttrReservedMemCurrent), 0U);
+  EXPECT_EQ(cudaMemPoolDestroy(pool), cudaSuccess);
+  cpu_device::set_pool_piece(1);
+}
+#endif
+
 TEST(HostCallbacks, RunInTheStreamsOrder) {
   cudaStream_t stream = nullptr;
   ASSERT_EQ(cudaStreamCreate(&stream), cudaSuccess);

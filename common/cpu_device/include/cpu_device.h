@@ -93,6 +93,10 @@ void set_said_of_devices(const cudaDeviceProp* what, int of = kEveryDevice);
 /// value is copied; null: the truth again.
 void set_said_of_attribute(int attribute, const int* value, int of = kEveryDevice);
 
+/// Memory pools get what they reserve in pieces of so many bytes, from now on: at first byte for
+/// byte, on a GPU some MiB. Nothing but what a pool says of itself depends on it.
+void set_pool_piece(std::uint64_t bytes);
+
 /// The clock that events take their times from, from now on, in nanoseconds; null: the machine's
 /// again. So what cudaEventElapsedTime() returns can be known before.
 void set_event_clock(std::int64_t (*nanoseconds)());

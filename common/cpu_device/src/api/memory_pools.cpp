@@ -4,6 +4,7 @@
 #include "cpu_device/memory_pools.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <map>
 #include <memory>
@@ -16,6 +17,18 @@
 #include "base/memory.hpp"
 #include "context/device.hpp"
 #include "context/objects.hpp"
+#include "cpu_device.h"
+
+namespace cpu_device {
+namespace {
+
+std::atomic<std::uint64_t> pool_piece{1};
+
+}  // namespace
+
+void set_pool_piece(std::uint64_t bytes) { pool_piece = bytes; }
+
+}  // namespace cpu_device
 
 struct CUmemPoolHandle_st {
   int device = 0;
@@ -34,8 +47,15 @@ struct CUmemPoolHandle_st {
     allocations.clear();
     used = 0;
   }
+  std::uint64_t needed() const {
+    const std::uint64_t piece = cpu_device::pool_piece;
+    return (used + piece - 1) / piece * piece;
+  }
   /// Keeps no more than this of what is not used.
-  void keep(std::uint64_t bytes) { reserved = std::max(used, std::min(reserved, bytes)); }
+  void keep(std::uint64_t bytes) {
+    const std::uint64_t piece = cpu_device::pool_piece;
+    reserved = std::max(needed(), std::min(reserved, bytes) / piece * piece);
+  }
 };
 
 namespace cpu_device {
@@ -74,7 +94,7 @@ void note(CUmemPoolHandle_st& pool, void* pointer, std::size_t bytes) {
   pool.allocations[pointer] = bytes;
   pool.used += bytes;
   pool.used_high = std::max(pool.used_high, pool.used);
-  pool.reserved = std::max(pool.reserved, pool.used);
+  pool.reserved = std::max(pool.reserved, pool.needed());
   pool.reserved_high = std::max(pool.reserved_high, pool.reserved);
 }
 
