@@ -147,7 +147,8 @@ TEST(Query, TakesEachFieldFromItsOwnPlace) {
   for (int* yes : {&made_up.integrated, &made_up.concurrentKernels, &made_up.canMapHostMemory}) {
     made_up.integrated = made_up.concurrentKernels = made_up.canMapHostMemory = 0;
     *yes = 1;
-    const lab::testing::pretended_devices meanwhile([&](cudaDeviceProp& said) { said = made_up; });
+    const lab::testing::pretended_devices meanwhile([&](cudaDeviceProp& said) { said = made_up; },
+                                                    0);
     EXPECT_TRUE(matches(check(query(0), reference(0))));
   }
 }

@@ -315,8 +315,8 @@ TEST_P(EachStep, CountsWhatMovesTheDataInTheTotalAndNoAllocations) {
 TEST_P(EachStep, KeepsTheSumsOfManyBlocksBesideALargeOne) {
   // 2^24, and a 1 for each of the other blocks that a larger device runs at once: adding them to it
   // one by one, in float, gives 2^24.
-  const lab::testing::pretended_devices large(
-      [](cudaDeviceProp& p) { p.multiProcessorCount = 64; });
+  const lab::testing::pretended_devices large([](cudaDeviceProp& p) { p.multiProcessorCount = 64; },
+                                              cpu_device::kEveryDevice);
   vector a(std::size_t{64} * 4 * 256), b(a.size(), 1.0F);
   for (std::size_t i = 0; i < a.size(); i += 256) a[i] = i == 0 ? 0x1p24F : 1.0F;
   EXPECT_TRUE(matches(
