@@ -86,8 +86,9 @@ std::size_t pitch_of_the_device(matrix_size size) {
 // --- who does the work ---------------------------------------------------------------------------
 
 REQUIRED_WORK(AThreadForEachElementInMemoryOfItsKind) {
-  // Rows that need gaps to be aligned, rows that do not, and rows shorter than a warp.
-  for (const matrix_size size : {matrix_size{60, 100}, {25, 128}, {200, 7}}) {
+  // Rows that need gaps to be aligned, rows that do not, and rows shorter than a warp; matrices
+  // that are wider than high, and higher than wide.
+  for (const matrix_size size : {matrix_size{60, 100}, {120, 100}, {25, 128}, {200, 7}}) {
     const operands of(size, 1);
     const std::size_t pitched_bytes = size.rows * pitch_of_the_device(size);
     for (const auto& [version, name] : kSteps) {

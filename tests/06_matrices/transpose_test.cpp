@@ -82,25 +82,29 @@ void PrintTo(const matrix_size& size, std::ostream* out) {
 REQUIRED_WORK(TilesThatMakeLoadsAndStoresCoalesced) {
   const auto matrix = lab::random_floats(128 * 192, 1, -100, 1);
   for (const auto& [version, name, rows] : kSteps) {
-    const work done = work_of([version = version] { return is_right(version, {128, 192}, 1); });
-    EXPECT_TRUE(as_required(done, {.threads = 1024,
-                                   .blocks = 2,
-                                   .sent = bytes_of(matrix),
-                                   .fetched = bytes_of(matrix),
-                                   .reads = bytes_of(matrix),
-                                   .writes = bytes_of(matrix),
-                                   .shared_memory = version != step::naive,
-                                   .sectors = version == step::naive ? 0 : 1.1,
-                                   .wavefronts = version >= step::padded_tile ? 1.1 : 0}))
-        << name;
-    if (version == step::coarse_tile && done.watched) {
-      // One by one, or four at a time.
-      std::uint64_t ahead = 0;
-      for (const work::kernel& k : done.kernels)
-        ahead = std::max(ahead, k.loads_ahead * k.bytes_a_load / sizeof(float));
-      EXPECT_GE(ahead, 16U) << name
-                            << ": no thread loads so many elements before it stores the first one "
-                               "in the result, or meets its block with what it has in the tile";
+    for (const matrix_size size : {matrix_size{128, 192}, {192, 128}}) {
+      const std::string step_and_size = std::string(name) + ", " + ::testing::PrintToString(size);
+      const work done = work_of([&, version = version] { return is_right(version, size, 1); });
+      EXPECT_TRUE(as_required(done, {.threads = 1024,
+                                     .blocks = 2,
+                                     .sent = bytes_of(matrix),
+                                     .fetched = bytes_of(matrix),
+                                     .reads = bytes_of(matrix),
+                                     .writes = bytes_of(matrix),
+                                     .shared_memory = version != step::naive,
+                                     .sectors = version == step::naive ? 0 : 1.1,
+                                     .wavefronts = version >= step::padded_tile ? 1.1 : 0}))
+          << step_and_size;
+      if (version == step::coarse_tile && done.watched) {
+        // One by one, or four at a time.
+        std::uint64_t ahead = 0;
+        for (const work::kernel& k : done.kernels)
+          ahead = std::max(ahead, k.loads_ahead * k.bytes_a_load / sizeof(float));
+        EXPECT_GE(ahead, 16U)
+            << step_and_size
+            << ": no thread loads so many elements before it stores the first one "
+               "in the result, or meets its block with what it has in the tile";
+      }
     }
     // Tiles at the border may not be moved without shared memory either.
     EXPECT_TRUE(at_other_sizes(
