@@ -46,27 +46,29 @@ auto members_of_kernel(K& k) {
          stream, host_thread, of_library, barriers, barriers_of_all, grid_barriers, warp_functions,
          warp_barriers, votes, reductions, fragment_loads, multiplications, async_bytes, bulk_bytes,
          tensor_bytes, tensor_copies, copying_blocks, reads, writes, plain_writes, shared, atomics,
-         shared_atomics, fences, bytes_a_load, bytes_a_shared_load, atomic_places, accesses,
-         busiest, plain, busiest_of_blocks, threads, busy_blocks, last_thread, atomic_threads,
-         writing_threads, shared_of_busiest, fetches, fetching_threads, exchanges, loads_ahead,
-         reads_while_loading, reads_of_warp, reads_of_warp_early, copies_under_way,
+         shared_atomics, system_atomics, fences, bytes_a_load, bytes_a_shared_load, atomic_places,
+         accesses, busiest, plain, busiest_of_blocks, threads, busy_blocks, last_thread,
+         atomic_threads, writing_threads, shared_of_busiest, fetches, fetching_threads, exchanges,
+         loads_ahead, reads_while_loading, reads_of_warp, reads_of_warp_early, copies_under_way,
          shared_meanwhile, copies_meanwhile] = k;
-  return std::tie(
-      name, blocks, threads_per_block, shared_bytes, grid_x, grid_y, block_x, block_y, device,
-      stream, host_thread, of_library, barriers, barriers_of_all, grid_barriers, warp_functions,
-      warp_barriers, votes, reductions, fragment_loads, multiplications, async_bytes, bulk_bytes,
-      tensor_bytes, tensor_copies, copying_blocks, reads, writes, plain_writes, shared, atomics,
-      shared_atomics, fences, bytes_a_load, bytes_a_shared_load, atomic_places, accesses, busiest,
-      plain, busiest_of_blocks, threads, busy_blocks, last_thread, atomic_threads, writing_threads,
-      shared_of_busiest, fetches, fetching_threads, exchanges, loads_ahead, reads_while_loading,
-      reads_of_warp, reads_of_warp_early, copies_under_way, shared_meanwhile, copies_meanwhile);
+  return std::tie(name, blocks, threads_per_block, shared_bytes, grid_x, grid_y, block_x, block_y,
+                  device, stream, host_thread, of_library, barriers, barriers_of_all, grid_barriers,
+                  warp_functions, warp_barriers, votes, reductions, fragment_loads, multiplications,
+                  async_bytes, bulk_bytes, tensor_bytes, tensor_copies, copying_blocks, reads,
+                  writes, plain_writes, shared, atomics, shared_atomics, system_atomics, fences,
+                  bytes_a_load, bytes_a_shared_load, atomic_places, accesses, busiest, plain,
+                  busiest_of_blocks, threads, busy_blocks, last_thread, atomic_threads,
+                  writing_threads, shared_of_busiest, fetches, fetching_threads, exchanges,
+                  loads_ahead, reads_while_loading, reads_of_warp, reads_of_warp_early,
+                  copies_under_way, shared_meanwhile, copies_meanwhile);
 }
 template <class W>
 auto members_of_work(W& w) {
   return std::tie(w.kernels, w.copies, w.device_memory, w.host_memory, w.pinned, w.calls,
                   w.sequence, w.named_streams, w.host_threads, w.stream_ordered, w.in_streams,
-                  w.not_accessed, w.costs, w.received_by_mpi, w.watched, w.pretended_kernels,
-                  w.pretended_copies, w.pretended_memsets, w.threads_of);
+                  w.not_accessed, w.host_atomics, w.host_plain, w.costs, w.received_by_mpi,
+                  w.watched, w.pretended_kernels, w.pretended_copies, w.pretended_memsets,
+                  w.threads_of);
 }
 inline auto members_of(const lab::testing::recorded_work::kernel& k) {
   return members_of_kernel(k);

@@ -122,8 +122,24 @@ REQUIRED_WORK(ThreadsThatUseAtomics) {
         << "sums_of_groups: so many threads use atomic functions "
            "in device memory, where the sums are";
   }
-  EXPECT_TRUE(as_required(work_of([] { return add_together(1, 300, 5, 2) == 611; }),
-                          {.threads = 300, .calls = {"cudaMallocManaged"}, .atomics = true}));
+}
+
+REQUIRED_WORK(AdditionsOfBothSidesAtTheSameTime) {
+  for (const unsigned threads : {1U, 40U, 300U}) {
+    const lab::testing::work done =
+        work_of([=] { return add_together(1, threads, 5, 2) == 11 + 2 * threads; });
+    ASSERT_TRUE(
+        as_required(done, {.threads = threads, .calls = {"cudaMallocManaged"}, .atomics = true}));
+    if (!done.watched) continue;
+    EXPECT_GE(done.host_atomics, 5U)
+        << "add_together: the host's atomic additions, from the launch to the wait for the kernel";
+    EXPECT_EQ(done.host_plain, 0U)
+        << "add_together: the host reads or writes the counter without an atomic function while "
+           "the kernel may be running";
+    for (const auto& k : done.kernels)
+      EXPECT_EQ(k.system_atomics, k.atomics)
+          << "add_together: the kernel's atomic functions are to be atomic for the host, too";
+  }
 }
 
 REQUIRED_WORK(AThreadForEachHoweverFewTheyAre) {

@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <mutex>
 #include <string>
@@ -32,6 +33,7 @@ class recorder final : public cpu_device::observer {
   std::vector<cpu_device::access_event> accesses;
   std::vector<cpu_device::fence_event> fences;
   std::vector<cpu_device::fetch_event> fetches;
+  std::vector<cpu_device::host_access_event> by_host;
   std::vector<cpu_device::allocation_event> allocations, frees;
   std::vector<cpu_device::barrier_event> barriers;
   std::vector<std::string> kernels;
@@ -48,6 +50,10 @@ class recorder final : public cpu_device::observer {
   void fetched(const cpu_device::fetch_event& e) override {
     const std::lock_guard lock(mutex_);
     fetches.push_back(e);
+  }
+  void host_accessed(const cpu_device::host_access_event& e) override {
+    const std::lock_guard lock(mutex_);
+    by_host.push_back(e);
   }
   void barrier_passed(const cpu_device::barrier_event& e) override {
     const std::lock_guard lock(mutex_);
@@ -71,6 +77,8 @@ __global__ void work(int* data, long* sum) {
   data[3] = cache[5];
   __threadfence_block();
   atomicAdd_block(data, 2);
+  atomicAdd(data + 1, 2);
+  atomicAdd_system(data + 2, 2);
   __threadfence();
   *sum = 4;
 }
@@ -89,16 +97,40 @@ TEST(Observers, AreToldOfAccessesAndFences) {
     else
       global.push_back(e);
   EXPECT_EQ(shared, 8U + 1U);
-  ASSERT_EQ(global.size(), 3U);
+  ASSERT_EQ(global.size(), 5U);
   EXPECT_EQ(global[0].address, reinterpret_cast<std::uintptr_t>(data.data() + 3));
   EXPECT_TRUE(global[0].writes && !global[0].atomic);
   EXPECT_TRUE(global[1].atomic);
   EXPECT_EQ(global[1].scope, event_scope::block);
-  EXPECT_EQ(global[2].bytes, sizeof(long));
+  EXPECT_EQ(global[2].scope, event_scope::device);
+  EXPECT_EQ(global[3].scope, event_scope::system);
+  EXPECT_EQ(global[4].bytes, sizeof(long));
   for (const auto& e : global) EXPECT_EQ(e.thread, 5U);
   ASSERT_EQ(seen.fences.size(), 2U);
   EXPECT_EQ(seen.fences[0].scope, event_scope::block);
-  EXPECT_EQ(seen.fences[1].scope, event_scope::system);
+  EXPECT_EQ(seen.fences[1].scope, event_scope::device);
+}
+
+TEST(Observers, AreToldOfWhatTheHostAccesses) {
+  int* managed = nullptr;
+  ASSERT_EQ(cudaMallocManaged(&managed, 4 * sizeof(int)), cudaSuccess);
+  int own = 0;
+  {
+    const recorder seen(event_kind::access | event_kind::by_host);
+    managed[1] = 3;
+    own = managed[0];
+    std::atomic_ref(managed[2]).store(own);
+    EXPECT_TRUE(seen.accesses.empty());
+    ASSERT_EQ(seen.by_host.size(), 3U);
+    const auto at = [&](int i) { return reinterpret_cast<std::uintptr_t>(managed + i); };
+    EXPECT_EQ(seen.by_host[0].address, at(1));
+    EXPECT_TRUE(seen.by_host[0].writes && !seen.by_host[0].atomic);
+    EXPECT_EQ(seen.by_host[1].address, at(0));
+    EXPECT_FALSE(seen.by_host[1].writes);
+    EXPECT_EQ(seen.by_host[2].address, at(2));
+    EXPECT_TRUE(seen.by_host[2].writes && seen.by_host[2].atomic);
+  }
+  EXPECT_EQ(cudaFree(managed), cudaSuccess);
 }
 
 __global__ void fetch_some(cudaTextureObject_t texels, const float* memory, float* sums) {

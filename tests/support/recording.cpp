@@ -266,11 +266,11 @@ struct recording::recorder final : cpu_device::observer {
     cpu_device::reset_counters();
     cpu_device::count_accesses(true);
     active = this;
-    cpu_device::add_observer(*this, event_kind::launch | event_kind::allocation | event_kind::copy |
-                                        event_kind::call | event_kind::access |
-                                        event_kind::barrier | event_kind::async_copy |
-                                        event_kind::block | event_kind::mark | event_kind::work |
-                                        event_kind::fence | event_kind::fetch);
+    cpu_device::add_observer(
+        *this, event_kind::launch | event_kind::allocation | event_kind::copy | event_kind::call |
+                   event_kind::access | event_kind::barrier | event_kind::async_copy |
+                   event_kind::block | event_kind::mark | event_kind::work | event_kind::fence |
+                   event_kind::fetch | event_kind::by_host);
   }
   ~recorder() override {
     cpu_device::remove_observer(*this);
@@ -424,6 +424,7 @@ struct recording::recorder final : cpu_device::observer {
     if (const auto copies = overlaps.find(e.block); e.atomic && copies != overlaps.end())
       copies->second.met_at(e.thread, e.address, e.writes);
     if (e.atomic) ++(e.shared ? k.shared_atomics : k.atomics);
+    if (e.atomic && !e.shared && e.scope == cpu_device::event_scope::system) ++k.system_atomics;
     if (e.atomic && !e.shared) places.insert(e.address);
   }
   /// Remembers who has written what is in shared memory. Whether this access reads something that
@@ -447,6 +448,12 @@ struct recording::recorder final : cpu_device::observer {
     if (done.kernels.empty()) return;
     done.kernels.back().fetches += e.bytes;
     fetching.insert(std::uint64_t{e.block} << 32 | e.thread);
+  }
+  void host_accessed(const cpu_device::host_access_event& e) override {
+    const std::lock_guard lock(mutex);
+    if (!of_both.contain(e.address)) return;
+    const bool by_another = launcher != std::thread::id() && launcher != std::this_thread::get_id();
+    if (may_run || by_another) ++(e.atomic ? done.host_atomics : done.host_plain);
   }
   void fenced(const cpu_device::fence_event&) override {
     const std::lock_guard lock(mutex);
@@ -493,6 +500,7 @@ struct recording::recorder final : cpu_device::observer {
     const bool of_host =
         e.kind != cpu_device::memory_kind::device && e.kind != cpu_device::memory_kind::symbol;
     (of_host ? done.host_memory : done.device_memory).push_back(e.bytes);
+    if (e.kind == cpu_device::memory_kind::managed) of_both.add(e.address, e.bytes);
     if (of_host) return;
     untouched.add(e.address, e.bytes);
     of_devices.add(e.address, e.bytes);
@@ -501,6 +509,7 @@ struct recording::recorder final : cpu_device::observer {
     const std::lock_guard lock(mutex);
     if (untouched.remove(e.address)) ++done.not_accessed;
     of_devices.remove(e.address);
+    of_both.remove(e.address);
   }
   void work_begins(const cpu_device::work_event& e) override {
     const std::string_view name = e.name;
@@ -558,11 +567,24 @@ struct recording::recorder final : cpu_device::observer {
     ++done.calls[e.function];
     done.sequence.emplace_back(e.function);
     callers.insert(std::this_thread::get_id());
+    if (e.function == std::string_view("cudaLaunchKernel")) {
+      may_run = true;
+      launcher = std::this_thread::get_id();
+    }
     // A number of our own: a new thread may have the id of one that has ended.
     static std::atomic<int> threads = 0;
     thread_local const int number = threads++;
     callers_of[e.function].insert(number);
     return 0;
+  }
+
+  void call_ends(const cpu_device::call_event& e) override {
+    if (asks) return;
+    const std::string_view name = e.function;
+    const std::lock_guard lock(mutex);
+    if (name.ends_with("Synchronize") || name == "cudaMemcpy" ||
+        (name.ends_with("Query") && e.status == cudaSuccess))
+      may_run = false;
   }
 
   void marked(const cpu_device::mark_event& e) override {
@@ -626,6 +648,9 @@ struct recording::recorder final : cpu_device::observer {
   std::uint64_t stream_ordered = 0;  // allocations that exist now
   ranges untouched;                  // allocations that no kernel has accessed
   ranges of_devices;                 // allocations in memory of a device
+  ranges of_both;                    // managed ones
+  std::thread::id launcher;          // of the last kernel
+  bool may_run = false;              // that kernel, while the host goes on
 };
 
 recorded_work recording::finish() {

@@ -48,6 +48,7 @@ struct recorded_work {
     std::uint64_t plain_writes = 0;           ///< of `writes`: by stores that are no atomics
     std::uint64_t shared = 0, atomics = 0;    ///< accesses; atomics: in global memory
     std::uint64_t shared_atomics = 0;         ///< of `shared`
+    std::uint64_t system_atomics = 0;         ///< of `atomics`: for the host, too
     std::uint64_t fences = 0;                 ///< of all threads
     std::uint64_t bytes_a_load = 0;           ///< of the widest from global memory
     std::uint64_t bytes_a_shared_load = 0;    ///< likewise
@@ -115,7 +116,10 @@ struct recorded_work {
   std::uint64_t stream_ordered = 0;
   /// Calls and their streams, in the order in which the streams reached them. Likewise.
   std::vector<std::pair<std::string, const void*>> in_streams;
-  std::uint64_t not_accessed = 0;     ///< watched: allocations that no kernel accessed
+  std::uint64_t not_accessed = 0;  ///< watched: allocations that no kernel accessed
+  /// Watched: the host's accesses to managed memory while a kernel may be running, from a launch to
+  /// the next call that waits (or in another thread of the host).
+  std::uint64_t host_atomics = 0, host_plain = 0;
   std::map<std::string, cost> costs;  ///< watched; empty where the counters had no room
   std::size_t received_by_mpi = 0;    ///< bytes that came to ranks of an MPI job, by MPI
   /// Where the recording pretends how long things take (see below): of how many that was.

@@ -51,20 +51,31 @@ T atomic_update(T* address, Change change, int order = __ATOMIC_RELAXED) {
 void spin_pause(const char* file, int line);
 
 void begin_block_scope();  // the check build's
-void end_block_scope();
+void begin_system_scope();
+void end_scope();
 /// Between begin() and end(), this thread's atomics and fences are of block scope. Nothing may wait
 /// meanwhile. (No object with a destructor: the check build would watch it.)
 struct block_scope {
 #ifdef CPU_DEVICE_CHECK
   static void begin() { begin_block_scope(); }
-  static void end() { end_block_scope(); }
+  static void end() { end_scope(); }
 #else
   static void begin() {}
   static void end() {}
 #endif
 };
-/// The same for a scope that reaches further: nothing.
-struct wider_scope {
+/// The same for the scope of the system: the device, other devices and the host.
+struct system_scope {
+#ifdef CPU_DEVICE_CHECK
+  static void begin() { begin_system_scope(); }
+  static void end() { end_scope(); }
+#else
+  static void begin() {}
+  static void end() {}
+#endif
+};
+/// And for that of the device, which they have otherwise: nothing.
+struct device_scope {
   static void begin() {}
   static void end() {}
 };
@@ -85,9 +96,9 @@ void note_load(const char* file, int line);
     return old;                                                           \
   }
 #define CPU_DEVICE_ATOMIC_FAMILY(T, NAME, EXPRESSION, MEANWHILE)                  \
-  CPU_DEVICE_ATOMIC_FUNCTION(T, NAME, wider_scope, EXPRESSION, MEANWHILE)         \
+  CPU_DEVICE_ATOMIC_FUNCTION(T, NAME, device_scope, EXPRESSION, MEANWHILE)        \
   CPU_DEVICE_ATOMIC_FUNCTION(T, NAME##_block, block_scope, EXPRESSION, MEANWHILE) \
-  CPU_DEVICE_ATOMIC_FUNCTION(T, NAME##_system, wider_scope, EXPRESSION, MEANWHILE)
+  CPU_DEVICE_ATOMIC_FUNCTION(T, NAME##_system, system_scope, EXPRESSION, MEANWHILE)
 #define CPU_DEVICE_ATOMIC(T, NAME, EXPRESSION) CPU_DEVICE_ATOMIC_FAMILY(T, NAME, EXPRESSION, )
 #define CPU_DEVICE_ATOMIC_OR_LOAD(T, NAME, EXPRESSION) \
   CPU_DEVICE_ATOMIC_FAMILY(T, NAME, EXPRESSION, if (value == 0) cpu_device::note_load(file, line))
@@ -165,13 +176,13 @@ CPU_DEVICE_VECTOR_ADD(atomicAdd_system)
     return expected;                                                                   \
   }
 #define CPU_DEVICE_CAS_SCOPES(T)                  \
-  CPU_DEVICE_CAS(T, atomicCAS, wider_scope)       \
+  CPU_DEVICE_CAS(T, atomicCAS, device_scope)      \
   CPU_DEVICE_CAS(T, atomicCAS_block, block_scope) \
-  CPU_DEVICE_CAS(T, atomicCAS_system, wider_scope)
+  CPU_DEVICE_CAS(T, atomicCAS_system, system_scope)
 CPU_DEVICE_CAS_SCOPES(int)
 CPU_DEVICE_CAS_SCOPES(unsigned int)
 CPU_DEVICE_CAS_SCOPES(unsigned long long)
-CPU_DEVICE_CAS(unsigned short, atomicCAS, wider_scope)
+CPU_DEVICE_CAS(unsigned short, atomicCAS, device_scope)
 #undef CPU_DEVICE_CAS_SCOPES
 #undef CPU_DEVICE_CAS
 
@@ -183,4 +194,8 @@ inline void __threadfence_block() {
   cpu_device::block_scope::end();
 }
 inline void __threadfence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
-inline void __threadfence_system() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
+inline void __threadfence_system() {
+  cpu_device::system_scope::begin();
+  __atomic_thread_fence(__ATOMIC_SEQ_CST);
+  cpu_device::system_scope::end();
+}

@@ -30,6 +30,7 @@ enum class event_kind : unsigned {
   mark = 1U << 9,         ///< the program names or marks something with NVTX
   async_copy = 1U << 10,  ///< a copy to be waited for is started, and found done: bulk ones, too
   fetch = 1U << 11,       ///< a kernel reads through a texture object (check build only)
+  by_host = 1U << 12,     ///< the host accesses memory that CUDA allocated (check build only)
 };
 using event_set = unsigned;  ///< event_kinds, joined with |
 constexpr event_set operator|(event_kind a, event_kind b) {
@@ -81,6 +82,12 @@ struct access_event {
   std::uint32_t block;   ///< the block's serial number
   std::uint32_t thread;  ///< its number in the block
   const void* pc;        ///< the instruction
+};
+
+/// An access of host code to memory that kernels can access, too: managed or pinned.
+struct host_access_event {
+  std::uintptr_t address;
+  bool writes, atomic;
 };
 
 /// A texel that a thread reads through a texture object: none outside of the texture, and for a
@@ -189,6 +196,7 @@ class observer {
   virtual void accessed(const access_event&) {}
   virtual void fenced(const fence_event&) {}
   virtual void fetched(const fetch_event&) {}
+  virtual void host_accessed(const host_access_event&) {}
   virtual void async_copy_started(const async_copy_event&) {}
   virtual void async_copy_done(const async_copy_event&) {}
   virtual void bulk_copy_started(const bulk_copy_event&) {}

@@ -156,8 +156,12 @@ void refuse_shared(worker& w, std::uintptr_t address, std::size_t size, std::uin
 
 void check_host_access(std::uintptr_t address, std::uint8_t flags, const void* pc) {
   const page* p = find_page(address);
-  if (p == nullptr || (p->device.load(std::memory_order_relaxed) & part_of(address)) == 0) return;
-  if (!inside_kernel()) report_host_access(address, flags, pc);
+  if (p == nullptr || inside_kernel()) return;
+  if ((p->device.load(std::memory_order_relaxed) & part_of(address)) != 0)
+    report_host_access(address, flags, pc);
+  else if (listening(event_kind::by_host)) [[unlikely]]
+    publish(event_kind::by_host, &observer::host_accessed,
+            {address, (flags & kWrite) != 0, (flags & kAtomic) != 0});
 }
 
 void look_at_unknown(worker& w, const page* p, std::uintptr_t address, std::size_t size,

@@ -126,17 +126,21 @@ inline watch_state* open_watch_of(const worker& w) {
   return static_cast<watch_state*>(w.open_watch.load(std::memory_order_relaxed));
 }
 
-/// Who is between block_scope's begin() and end(), and nobody: a block that is given up there never
-/// comes to the end.
+/// Who is between block_scope's or system_scope's begin() and end(), and nobody: a block that is
+/// given up there never comes to the end.
 constexpr std::uint64_t kNobody = 0;
-thread_local constinit std::uint64_t in_block_scope = kNobody;
+struct chosen_scope {
+  std::uint64_t who = kNobody;
+  event_scope scope = event_scope::device;
+};
+thread_local constinit chosen_scope chosen;
 inline std::uint64_t this_thread() {
   return std::uint64_t{progress.self->serial} << 32 | (progress.position->linear + 1);
 }
 inline event_scope scope_of_this_thread() {
-  if (in_block_scope == kNobody) [[likely]]
-    return event_scope::system;
-  return in_block_scope == this_thread() ? event_scope::block : event_scope::system;
+  if (chosen.who == kNobody) [[likely]]
+    return event_scope::device;
+  return chosen.who == this_thread() ? chosen.scope : event_scope::device;
 }
 
 /// A worker's first access, or the next one after a thread that runs for long was asked for it:
@@ -144,9 +148,9 @@ inline event_scope scope_of_this_thread() {
 [[gnu::noinline, gnu::cold]] watch_state& open_watch(worker& w, const void* pc) {
   watch_state& s = state_of(w);
   w.open_watch.store(&s, std::memory_order_relaxed);
-  const std::uint64_t scope = in_block_scope;
+  const chosen_scope scope = chosen;
   look_at_access(w, pc);
-  in_block_scope = scope;
+  chosen = scope;
   return s;
 }
 
@@ -364,9 +368,12 @@ void look_at_fence(int order, const void* pc) {
 }  // namespace check
 
 void begin_block_scope() {
-  if (progress.watching) check::in_block_scope = check::this_thread();
+  if (progress.watching) check::chosen = {check::this_thread(), event_scope::block};
 }
-void end_block_scope() { check::in_block_scope = check::kNobody; }
+void begin_system_scope() {
+  if (progress.watching) check::chosen = {check::this_thread(), event_scope::system};
+}
+void end_scope() { check::chosen.who = check::kNobody; }
 
 void forget_guards() {
   if (!progress.watching) return;
