@@ -76,7 +76,8 @@ REQUIRED_WORK(TheRoutinesOfCublas) {
         },
         by_library({"cublasDgeam", "cublasDtrsm"})))
         << "n = " << n;
-  for (const shape size : {shape{1, 1}, shape{7, 7}, shape{7, 8}, shape{3, 40}, shape{40, 1}}) {
+  for (const shape size :
+       {shape{1, 1}, {7, 7}, {7, 8}, {3, 40}, {40, 1}, {3, 1100}, {300, 5}, {300, 270}}) {
     const lab::testing::work some = work_of([&] { return is_right(size); });
     if (!as_required(some, by_library({"cublasDgeam", "cublasDtrsm"}))) continue;  // said above
     EXPECT_EQ(lab::testing::times_called(some, "cublasDtrsm"), 2U)
