@@ -84,6 +84,7 @@ REQUIRED_WORK(AKernelWhoseThreadsShareTheSumInSharedMemory) {
     for (const std::size_t n : {7, 31, 40, 255, 1000, 5003, 20'001, 20'002, 20'003, 70'000}) {
       lab::testing::required of_n = expected;
       of_n.threads = std::clamp<std::size_t>(n / 4, 2, expected.threads);
+      of_n.loading_threads = std::min<std::size_t>(n / 4, expected.threads);  // float4 of both
       of_n.blocks = n < 5000 ? 1 : n < 20'000 ? 2 : expected.blocks;
       of_n.sent = of_n.reads = 2 * n * sizeof(float);
       if (expected.warp_functions != 0)

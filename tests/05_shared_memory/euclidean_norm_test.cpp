@@ -88,6 +88,16 @@ REQUIRED_WORK(ReductionsInSharedMemory) {
     EXPECT_TRUE(at_other_sizes([version = version](std::size_t n) {
       return is_within_the_bound(version, powers_of_two(n, 3));
     })) << name;
+    for (const std::size_t n : {7, 31, 40, 255, 1000})  // few are shared like many
+      EXPECT_TRUE(as_required(work_of([&, version = version] {
+                                return is_within_the_bound(version, powers_of_two(n, 3));
+                              }),
+                              {.threads = std::max<std::size_t>(n / 4, 2),
+                               .kernels = passes,
+                               .reads = passes * n * sizeof(float),
+                               .loading_threads = std::max<std::size_t>(n / 4, 2),
+                               .shared_memory = true}))
+          << name << " of " << n << " elements";
   }
 }
 

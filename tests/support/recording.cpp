@@ -355,6 +355,7 @@ struct recording::recorder final : cpu_device::observer {
       k.plain += its_own.plain;
       if (its_own.accesses > its_own.plain) ++k.atomic_threads;
       if (its_own.writes) ++k.writing_threads;
+      if (its_own.has_loaded) ++k.loading_threads;
       std::uint64_t& most = busiest_of[thread >> 32];
       most = std::max(most, its_own.plain);
       std::uint64_t& most_shared = busiest_shared[thread >> 32];
@@ -409,7 +410,7 @@ struct recording::recorder final : cpu_device::observer {
       if (e.atomic) its_own.last_atomic = e.address;
       if (!e.atomic) {
         ++its_own.plain;
-        if (!e.writes) its_own.loading = true;
+        if (!e.writes) its_own.loading = its_own.has_loaded = true;
         if (!e.writes)
           k.loads_ahead = std::max(k.loads_ahead, its_own.one_more_load(barriers[e.block].all));
         else if (its_own.ahead > 0)
@@ -614,6 +615,7 @@ struct recording::recorder final : cpu_device::observer {
     std::uint64_t accesses = 0, plain = 0;  // to global memory
     std::uint64_t ahead = 0;                // of `plain`: loads less stores
     std::uintptr_t last_atomic = 0;
+    bool has_loaded = false;  // from global memory, and not by an atomic function
     std::uint64_t shared = 0;
     std::uint64_t stored = 0;    // of `shared`: stores, since the barrier before the last load
     std::uint64_t barriers = 0;  // of its block, before the last load
@@ -855,7 +857,8 @@ void visit_parts(recorded_work::kernel& k, const Visit& visit) {
   visit(k.busiest), visit(k.plain), visit(k.busiest_of_blocks), visit(k.threads),
       visit(k.last_thread);
   visit(k.busy_blocks), visit(k.atomic_threads), visit(k.shared_of_busiest), visit(k.exchanges);
-  visit(k.copies_under_way), visit(k.fences), visit(k.fetches), visit(k.fetching_threads);
+  visit(k.copies_under_way), visit(k.fences), visit(k.fetches), visit(k.fetching_threads),
+      visit(k.loading_threads);
 }
 
 template <class Visit>

@@ -56,6 +56,7 @@ struct recorded_work {
     std::uint64_t accesses = 0, busiest = 0;  ///< to global memory: of all threads, of the busiest
     std::uint64_t plain = 0, busiest_of_blocks = 0;  ///< no atomics: of all, of the busiest of each
     std::uint64_t threads = 0, busy_blocks = 0;      ///< that access any memory
+    std::uint64_t loading_threads = 0;               ///< of those: that load from global memory
     std::uint64_t last_thread = 0;                   ///< of those, the highest number in its block
     std::uint64_t atomic_threads = 0;                ///< that use atomics in global memory
     std::uint64_t writing_threads = 0;               ///< of `threads`: that write to any memory

@@ -146,6 +146,11 @@ std::string complaint_of_kernels(const work& done, const required& what) {
       return "only " + number_of(threads, "thread") + " of a launch did any work, but there is " +
              "work for " + std::to_string(what.threads);
   }
+  if (const auto threads = most([](const auto& k) { return k.loading_threads; });
+      threads < what.loading_threads)
+    return "only " + number_of(threads, "thread") +
+           " of a launch read any of the data, but there is work for " +
+           std::to_string(what.loading_threads);
   const std::uint64_t busy = most([](const auto& k) { return k.busy_blocks; });
   if (busy < what.blocks)
     return "only " + number_of(busy, "block") +

@@ -83,7 +83,9 @@ struct required {
   // Watched:
   std::size_t reads = 0;  ///< bytes of global memory that kernels read; a texture is none
   std::size_t writes = 0;
-  std::size_t reads_at_most = 0;  ///< 0: as many as it takes
+  std::size_t reads_at_most = 0;      ///< 0: as many as it takes
+  std::uint64_t loading_threads = 0;  ///< of some launch, that load from global memory: of
+                                      ///< `threads` some may only store what stands for nothing
   double share = 0;  ///< a thread makes at most so many times the accesses to global memory of an
                      ///< average thread that has any work; 0: as many as it likes
   std::size_t bytes_a_load = 0;         ///< some load of global memory has so many: a float4 has 16
