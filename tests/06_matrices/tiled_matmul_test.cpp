@@ -286,6 +286,10 @@ TEST_P(EachStep, RefusesSizesWhoseProductOverflows) {
   lab::testing::expect_overflow_refused(by(version()));
 }
 
+TEST_P(EachStep, TakesMoreBlocksAcrossThanThereCanBeDown) {
+  lab::testing::expect_more_blocks_across_than_down(by(version()));
+}
+
 TEST_P(EachStep, RefusesMoreRowsThanAGridHasBlocksAndNamesTheLimit) {
   lab::testing::expect_too_many_rows_refused(by(version()), GetParam().rows_of_block);
 }

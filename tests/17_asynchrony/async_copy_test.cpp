@@ -288,6 +288,10 @@ TEST_P(EachStep, RefusesTooFewAndTooManyStages) {
   }
 }
 
+TEST_P(EachStep, TakesMoreBlocksAcrossThanThereCanBeDown) {
+  lab::testing::expect_more_blocks_across_than_down(by(version()));
+}
+
 TEST_P(EachStep, RefusesMoreRowsThanAGridHasBlocksAndNamesTheLimit) {
   lab::testing::expect_too_many_rows_refused(by(version()), kTile);
 }

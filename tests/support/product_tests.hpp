@@ -17,6 +17,8 @@
 #include <vector>
 
 #include "current_device.hpp"
+#include "few_blocks.hpp"
+#include "full_size.hpp"
 #include "lab/closeness.hpp"
 #include "lab/cuda_check.hpp"
 #include "lab/errors.hpp"
@@ -59,13 +61,17 @@ void expect_exact_product(Multiply multiply, std::size_t m, std::size_t n, std::
 
 /// A tile that extends past A must not include the next row, whose numbers follow the end of this
 /// one: infinity times a zero of B would be a NaN. Of the last four numbers that are loaded
-/// together, one, two, three or all belong to the row.
+/// together, one, two, three or all belong to the row; and all rows of A and B may begin at
+/// multiples of four.
 template <class Multiply>
 void expect_infinities_to_stay_in_their_row(Multiply multiply) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
-  constexpr std::size_t m = 20, n = 21;
-  for (const std::size_t k : {17, 18, 19, 20}) {
-    SCOPED_TRACE("k = " + std::to_string(k));
+  constexpr std::size_t m = 20;
+  struct {
+    std::size_t n, k;
+  } constexpr kSizes[] = {{21, 17}, {21, 18}, {21, 19}, {21, 20}, {24, 20}};
+  for (const auto& [n, k] : kSizes) {
+    SCOPED_TRACE("n = " + std::to_string(n) + ", k = " + std::to_string(k));
     auto a = random_floats(m * k, 5, 1, 2);
     const auto b = random_floats(k * n, 6, 1, 2);
     for (std::size_t i = 0; i < 7; ++i) a[11 * k + i] = kInfinity;
@@ -78,13 +84,17 @@ void expect_infinities_to_stay_in_their_row(Multiply multiply) {
 
 /// Past the end of k a tile of A is filled with zeros, and so is one of B: zeros times what is left
 /// there of the last row, or of a slice before, would be a NaN if that is an infinity. So a whole
-/// row of A and a whole column of B are infinite. The last k is of many slices, and of a part.
+/// row of A and a whole column of B are infinite. The last k are of many slices, and of a part;
+/// with eight columns all rows begin at multiples of four, or of eight.
 template <class Multiply>
 void expect_infinities_to_end_with_k(Multiply multiply) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
-  constexpr std::size_t m = 5, n = 6;
-  for (const std::size_t k : {1, 3, 17, 34, 165, 276}) {
-    SCOPED_TRACE("k = " + std::to_string(k));
+  constexpr std::size_t m = 5;
+  struct {
+    std::size_t n, k;
+  } constexpr kSizes[] = {{6, 1}, {6, 3}, {6, 17}, {6, 34}, {6, 165}, {6, 276}, {8, 276}, {8, 280}};
+  for (const auto& [n, k] : kSizes) {
+    SCOPED_TRACE("n = " + std::to_string(n) + ", k = " + std::to_string(k));
     auto a = random_floats(m * k, 5, 1, 2), b = random_floats(k * n, 6, 1, 2);
     for (std::size_t i = 0; i < k; ++i) a[2 * k + i] = b[i * n + 3] = kInfinity;
     const std::vector<float> c = multiply(a, b, m, n, k);
@@ -211,6 +221,23 @@ void expect_too_many_rows_refused(Multiply multiply, std::size_t rows_of_block) 
     EXPECT_NE(std::string(error.what()).find(std::to_string(limit)), std::string::npos)
         << error.what();
   }
+}
+
+/// A C with more blocks next to each other than a grid may have one under the other, if a block has
+/// at most 128 of its columns. One block runs, whichever part of C it has.
+template <class Multiply>
+void expect_more_blocks_across_than_down(Multiply multiply) {
+  expect_at_full_size([&] {
+    constexpr std::size_t columns = kManyBlocks * 128;
+    const std::vector<float> a(1, 2), b(columns, 3);
+    const few_blocks one(0);
+    const std::vector<float> c = multiply(a, b, 1, columns, 1);
+    ASSERT_EQ(c.size(), columns);
+    const auto sixes = static_cast<std::size_t>(std::count(c.begin(), c.end(), 6.0F));
+    const auto zeros = static_cast<std::size_t>(std::count(c.begin(), c.end(), 0.0F));
+    EXPECT_GT(sixes, 0U);
+    EXPECT_EQ(sixes + zeros, columns);
+  });
 }
 
 }  // namespace lab::testing
