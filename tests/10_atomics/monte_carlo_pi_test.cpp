@@ -114,6 +114,9 @@ REQUIRED_WORK(TheSameAtomicsForFewPointsAndInOneBlock) {
       std::uint64_t atomics = 0;
       for (const auto& k : done.kernels) {
         EXPECT_EQ(k.all_threads(), threads) << name;
+        if (done.watched && version == step::per_block && all_work && k.warp_functions == 0) {
+          EXPECT_GE(k.threads, threads / 2) << name << ": threads that count";
+        }
         atomics += k.atomics;
       }
       if (done.watched) {
@@ -124,21 +127,23 @@ REQUIRED_WORK(TheSameAtomicsForFewPointsAndInOneBlock) {
 }
 
 REQUIRED_WORK(CountsOfAllLanes) {
-  // Whatever lane 0 has counted alone is right without the others.
+  // What lane 0 has counted alone would be right without the others. (Ballots give what they always
+  // do, and per_block may do without shuffles.)
   for (const auto& [points, wanted] :
        {std::pair{40U, grid{1, 32}}, {40U, grid{6, 128}}, {3000U, grid{1, 64}}, {20'000U, grid{}}})
-    EXPECT_TRUE(all_need(source::other_lanes,
-                         [points = points, w = wanted] {
-                           // (Ballots give what they always do.)
-                           const lab::testing::work done = work_of([&] {
-                             return count_hits(step::per_warp, points, 1, w).hits ==
-                                    reference_hits(points, 1);
-                           });
-                           const bool voted = std::ranges::any_of(
-                               done.kernels, [](const auto& k) { return k.votes != 0; });
-                           return done.values && *done.values && !voted ? 1U : 0U;
-                         }))
-        << "per_warp: " << points << " points";
+    for (const auto& [version, name] : kSteps) {
+      if (version == step::per_hit) continue;
+      const auto right_alone = [&, points = points, w = wanted, v = version] {
+        const lab::testing::work done =
+            work_of([&] { return count_hits(v, points, 1, w).hits == reference_hits(points, 1); });
+        std::uint64_t shuffles = 0, votes = 0;
+        for (const auto& k : done.kernels) shuffles += k.warp_functions, votes += k.votes;
+        const bool needs_none = votes != 0 || (v == step::per_block && shuffles == 0);
+        return done.values && *done.values && !needs_none ? 1U : 0U;
+      };
+      EXPECT_TRUE(all_need(source::other_lanes, right_alone))
+          << name << ": " << points << " points";
+    }
 }
 
 REQUIRED_WORK(TheGridThatWasAskedForAlsoIfItIsLargeOrHasMoreThreadsThanPoints) {
