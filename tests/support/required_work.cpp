@@ -224,6 +224,11 @@ std::string complaint_of_kernels(const work& done, const required& what) {
   if (const auto variables = done.costs.find("variable load");
       what.constant_memory && (variables == done.costs.end() || variables->second.requests == 0))
     return "no kernel read a __constant__ variable";
+  // (Who does not fill it by its name may need its address for that.)
+  if (what.constant_memory && done.calls.contains("cudaGetSymbolAddress") &&
+      (done.calls.contains("cudaMemcpyToSymbol") || done.calls.contains("cudaMemcpyToSymbolAsync")))
+    return "a kernel reads constant memory as such only by the variable's name: through the "
+           "pointer that cudaGetSymbolAddress gives, it reads device memory";
   if (what.atomics && sum([](const auto& k) { return k.atomics + k.shared_atomics; }) == 0)
     return "no atomic function was used";
   if (what.shared_atomics && sum([](const auto& k) { return k.shared_atomics; }) == 0)
