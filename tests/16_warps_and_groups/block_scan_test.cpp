@@ -60,20 +60,21 @@ constexpr kind kKinds[] = {kind::inclusive, kind::exclusive};
 
 // --- who does the work ---------------------------------------------------------------------------
 
-REQUIRED_WORK(BlocksWhoseThreadsShareTheSumsOfARow) {
-  // Rows of two tiles and a half. Hillis and Steele read and write each element of shared memory
-  // once per level: 21 accesses with 1024 threads. Up and down the tree there are 11 or 12 for each
-  // element, whatever the block. (An exclusive scan may store each sum one element further on: a
-  // warp then stores to five sectors where four would do.)
-  constexpr std::size_t kRows = 5, kLength = 2560;
+/// So many rows, each of so many tiles and a half.
+void expect_shared_sums(std::size_t rows, std::size_t tiles) {
+  // Hillis and Steele read and write each element of shared memory once per level: 21 accesses with
+  // 1024 threads. Up and down the tree there are 11 or 12 for each element, whatever the block. (An
+  // exclusive scan may store each sum one element further on: a warp then stores to five sectors
+  // where four would do.)
   constexpr unsigned kThreads = 1024;
-  const vector values = random_words(kRows * kLength, 1);
+  const std::size_t length = tiles * kThreads + kThreads / 2;
+  const vector values = random_words(rows * length, 1);
   for (const auto& [version, name] : kSteps) {
     const auto done = work_of([&, version = version] {
-      return is_scanned(version, kind::exclusive, values, kLength, kThreads);
+      return is_scanned(version, kind::exclusive, values, length, kThreads);
     });
-    EXPECT_TRUE(as_required(done, {.threads = kRows * kThreads,
-                                   .blocks = kRows,
+    EXPECT_TRUE(as_required(done, {.threads = rows * kThreads,
+                                   .blocks = rows,
                                    .sent = bytes_of(values),
                                    .fetched = bytes_of(values),
                                    .reads = bytes_of(values),
@@ -81,7 +82,7 @@ REQUIRED_WORK(BlocksWhoseThreadsShareTheSumsOfARow) {
                                    .reads_at_most = bytes_of(values),
                                    .shared_memory = true,
                                    .sectors = lab::testing::kNeighbours}))
-        << name;
+        << name << ": rows of " << length;
     if (!done.watched) continue;
     std::uint64_t shared = 0, of_busiest = 0, written = 0;
     for (const auto& k : done.kernels) {
@@ -90,12 +91,12 @@ REQUIRED_WORK(BlocksWhoseThreadsShareTheSumsOfARow) {
       written += k.writes;
     }
     EXPECT_EQ(written, bytes_of(values)) << name << ": bytes written, each result once";
-    const std::uint64_t in_tiles = kRows * 3 * kThreads;
+    const std::uint64_t in_tiles = rows * (tiles + 1) * kThreads;
     const std::uint64_t most = version == step::warps ? 4 : version == step::blelloch ? 16 : 64;
     EXPECT_LE(shared, most * in_tiles)
         << name << ": more than " << most << " accesses to shared memory for each element";
     // A thread with a pair in every level of the tree has seven accesses in each of ten levels.
-    EXPECT_LE(of_busiest, 128 * kRows * 3)
+    EXPECT_LE(of_busiest, 128 * rows * (tiles + 1))
         << name << ": one thread of each block adds up what all of them should";
     if (version != step::warps) {
       EXPECT_GT(shared, 4 * in_tiles)
@@ -107,6 +108,11 @@ REQUIRED_WORK(BlocksWhoseThreadsShareTheSumsOfARow) {
           << name << ": so few accesses to shared memory are those of the step blelloch";
     }
   }
+}
+
+REQUIRED_WORK(BlocksWhoseThreadsShareTheSumsOfARow) {
+  expect_shared_sums(5, 2);
+  expect_shared_sums(1, 9);
 }
 
 REQUIRED_WORK(BlocksOfAsManyThreadsAsWereAskedFor) {
