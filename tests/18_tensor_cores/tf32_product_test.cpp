@@ -349,6 +349,10 @@ TEST_P(EachStep, ReadsNoInfinityPastTheEndOfK) {
   lab::testing::expect_infinities_to_end_with_k(by(version()));
 }
 
+TEST_P(EachStep, MultipliesZerosByInfinitiesAndByNaN) {
+  lab::testing::expect_zeros_to_be_multiplied(by(version()));
+}
+
 TEST_P(EachStep, LeavesTheOtherRowsAloneWhenOneHoldsInfinities) {
   constexpr std::size_t m = 20, n = 21;
   for (const std::size_t k : {15, 16, 17, 18, 32}) {
@@ -409,6 +413,11 @@ TEST_P(EachStep, RefusesMoreRowsThanItCanCount) {
   constexpr std::size_t kRows = std::size_t{1} << 31;
   EXPECT_THROW(multiply(version(), {}, {}, {kRows, 1, 0}), lab::invalid_input);
   EXPECT_THROW(multiply(version(), {}, {}, {1, kRows, 0}), lab::invalid_input);
+}
+
+TEST_P(EachStep, RefusesMoreRowsThanAGridHasBlocksAndNamesTheLimit) {
+  if (version() == step::wgmma) return;  // its blocks are as many as there is room for
+  lab::testing::expect_too_many_rows_refused(by(version()), version() == step::wmma ? 64 : 128);
 }
 
 TEST(OtherDevices, AreRefusedWithASentence) {
