@@ -336,6 +336,10 @@ TEST_P(EachStep, SaysHowLongItTook) {
   EXPECT_EQ(dot(version(), {}, {}, 2).kernel_ms, 0.0F);
   const vector one(1, 1.0F);  // whichever rank has it
   EXPECT_GT(dot(version(), one, one, 2).kernel_ms, 0.0F);
+#ifdef __CPU_DEVICE__
+  EXPECT_TRUE(lab::testing::is_time_with("MPI_Scatterv",
+                                         [&] { return dot(version(), ones, ones, 2).scatter_ms; }));
+#endif
 }
 
 // --- refusals ------------------------------------------------------------------------------------

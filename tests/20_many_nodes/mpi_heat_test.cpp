@@ -287,6 +287,17 @@ TEST_P(EachStep, SaysWhichGridAndHowLongItTook) {
   EXPECT_LE(got.exchange_ms, 1.1F * got.total_ms + 1);
 }
 
+#ifdef __CPU_DEVICE__
+
+TEST_P(EachStep, CountsTheWaitForMessagesInTheExchange) {
+  const plate p = random_plate(16, 12, 6);
+  EXPECT_TRUE(lab::testing::is_time_with(
+      "MPI_Wait|MPI_Waitall|MPI_Waitany|MPI_Waitsome|MPI_Recv|MPI_Sendrecv|MPI_Neighbor_alltoallv",
+      [&] { return run(version(), p, 3, 4).exchange_ms; }));
+}
+
+#endif
+
 TEST_P(EachStep, IsRightAtTheProgramsSize) {
   using namespace lab::mpi_heat;
   lab::testing::expect_at_full_size([&] {

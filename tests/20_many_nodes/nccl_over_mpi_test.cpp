@@ -220,6 +220,10 @@ TEST_P(EachStep, SaysHowLongItTook) {
     EXPECT_GT(time, 0.0F);
     EXPECT_LT(time, 60'000.0F);
   }
+#ifdef __CPU_DEVICE__
+  EXPECT_TRUE(lab::testing::is_time_with(
+      "ncclCommInitRank", [&] { return sum(version(), vector(100, 1.0F), 1).setup_ms; }));
+#endif
 }
 
 TEST_P(EachStep, RefusesWhatCannotBe) {

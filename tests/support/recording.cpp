@@ -814,16 +814,25 @@ other_input::other_input(std::vector<std::uint32_t> before, std::vector<std::uin
     : changer_(std::make_unique<changer>(std::move(before), std::move(after))) {}
 bool other_input::came() const { return changer_->came; }
 
+namespace {
+
+/// Whether a function is one of "a|b".
+bool is_among(std::string_view function, const std::string& functions) {
+  return ('|' + functions + '|').find('|' + std::string(function) + '|') != std::string::npos;
+}
+
+}  // namespace
+
 struct before_call::waiter final : cpu_device::observer {
   waiter(const std::string& names, unsigned number, std::function<void()> what)
-      : functions('|' + names + '|'), n(number), does(std::move(what)) {
+      : functions(names), n(number), does(std::move(what)) {
     cpu_device::add_observer(*this,
                              static_cast<cpu_device::event_set>(cpu_device::event_kind::call));
   }
   ~waiter() override { cpu_device::remove_observer(*this); }
 
   int call_begins(const cpu_device::call_event& e) override {
-    if (functions.find('|' + std::string(e.function) + '|') == std::string::npos) return 0;
+    if (!is_among(e.function, functions)) return 0;
     if (++count == n || n == kEachTime) does();
     return 0;
   }
@@ -910,6 +919,7 @@ class companion_of_tests final : public lab::mpi::companion {
     to.put(the_cuda_support.has_value());
     to.put(the_cuda_support.value_or(std::pair(false, false)).first);
     to.put(the_cuda_support.value_or(std::pair(false, false)).second);
+    to.put(slow_calls::active == nullptr ? std::string() : slow_calls::active->functions());
     return to.take();
   }
 
@@ -928,9 +938,11 @@ class companion_of_tests final : public lab::mpi::companion {
     const bool pretends = from.get<bool>(), compiled = from.get<bool>(), running = from.get<bool>();
     lab::mpi::said_of_cuda_support().reset();
     if (pretends) lab::mpi::said_of_cuda_support().emplace(compiled, running);
+    if (const auto slow = from.get<std::string>(); !slow.empty()) slow_.emplace(slow);
   }
 
   void mpi_call(std::string_view function) override {
+    if (slow_ && is_among(function, slow_->functions())) slow_->wait();
     recording::recorder* const here = recording::recorder::active;
     if (!recording_ || here == nullptr) return;
     const std::lock_guard lock(here->mutex);
@@ -943,6 +955,8 @@ class companion_of_tests final : public lab::mpi::companion {
     if (calls_)
       for (const rank_call& call : calls_->made) to.put(call.name), to.put(call.releases);
     calls_.reset();
+    to.put(slow_ ? slow_->milliseconds() : 0.0);
+    slow_.reset();
     if (quiet_ >= 0) {
       std::fflush(stderr);
       ::dup2(quiet_, STDERR_FILENO);
@@ -976,6 +990,8 @@ class companion_of_tests final : public lab::mpi::companion {
       call.releases = from.get<bool>();
     }
     if (the_rank_fault != nullptr) the_rank_fault->has_called(rank, std::move(calls));
+    const auto milliseconds = from.get<double>();
+    if (slow_calls::active != nullptr) slow_calls::active->rank_has_waited(milliseconds);
     if (from.get<bool>() && nothing_comes_back::eraser::active != nullptr)
       nothing_comes_back::eraser::active->made_a_difference = true;
     if (!from.get<bool>() || recording::recorder::active == nullptr) return;
@@ -1018,6 +1034,7 @@ class companion_of_tests final : public lab::mpi::companion {
   std::size_t received_before_ = 0;
   std::optional<nothing_comes_back> erasing_;
   std::optional<rank_calls> calls_;
+  std::optional<slow_calls> slow_;
   /// Destructors that cannot throw print, and that is right.
   void keep_quiet() {
     const int nowhere = ::open("/dev/null", O_WRONLY | O_CLOEXEC);

@@ -4,6 +4,8 @@
 // Records the work that the device is given: for required_work.hpp, which judges it.
 #pragma once
 
+#include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -15,6 +17,7 @@
 #include <vector>
 
 #include "lab/time_kernel.hpp"
+#include "lab/timer.hpp"
 
 namespace lab::testing {
 
@@ -237,6 +240,39 @@ class before_call {
  private:
   const repeated_timing once_{0};
   std::unique_ptr<waiter> waiter_;
+};
+
+/// While it lives, each call of these functions ("a|b" is both) takes a while longer, also in the
+/// ranks of an MPI job. There they may be MPI's, in an MPI_CHECK.
+class slow_calls {
+ public:
+  static constexpr double kMilliseconds = 10;
+  inline static slow_calls* active = nullptr;
+
+  explicit slow_calls(std::string functions)
+      : functions_(std::move(functions)),
+        waiter_(functions_, before_call::kEachTime, [this] { wait(); }) {
+    active = this;
+  }
+  slow_calls(const slow_calls&) = delete;
+  slow_calls& operator=(const slow_calls&) = delete;
+  ~slow_calls() { active = nullptr; }
+
+  const std::string& functions() const { return functions_; }
+  /// How much longer it has become, for all calls together; of an MPI job, for those of one rank.
+  double milliseconds() const { return spent_; }
+  void wait() {
+    const host_timer since;
+    while (since.milliseconds() < kMilliseconds) {
+    }
+    spent_ += since.milliseconds();
+  }
+  void rank_has_waited(double milliseconds) { spent_ = std::max(spent_.load(), milliseconds); }
+
+ private:
+  std::string functions_;
+  std::atomic<double> spent_ = 0;
+  before_call waiter_;
 };
 
 // The ranks of an MPI job (lab/mpi_job.hpp) are other processes. The record here includes what

@@ -26,7 +26,6 @@
 #include <gtest/gtest-spi.h>
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -261,35 +260,15 @@ template <class Call>
 }
 
 namespace detail {
-/// While it lives, each call of these functions ("a|b" is both) takes a while longer.
-class slow_calls {
- public:
-  static constexpr double kMilliseconds = 10;
-
-  explicit slow_calls(const std::string& functions)
-      : waiter_(functions, before_call::kEachTime, [this] {
-          const host_timer since;
-          while (since.milliseconds() < kMilliseconds) {
-          }
-          spent_ += since.milliseconds();
-        }) {}
-  /// How much longer it has become, for all calls together.
-  double milliseconds() const { return spent_; }
-
- private:
-  std::atomic<double> spent_ = 0;
-  before_call waiter_;
-};
-
 /// How often a time is taken. On a busy machine anything may take as long as the slow calls, which
 /// lets a wrong time pass, but never all of the times; and nothing makes a right one fail.
 inline constexpr int kTimes = 4;
 }  // namespace detail
 
 /// Whether the time in milliseconds that `call` returns, by the host's clock, contains all its
-/// calls of these functions ("a|b" is both), which take longer here. One host thread makes them.
-/// (Only on the CPU device, and in one process with it: elsewhere no call can be made to take
-/// longer.)
+/// calls of these functions ("a|b" is both), which take longer here. One host thread makes them; of
+/// an MPI job, where they may be MPI's, a rank's. (Only on the CPU device, and in one process with
+/// it: elsewhere no call can be made to take longer.)
 template <class Call>
 ::testing::AssertionResult is_time_with(const std::string& functions, const Call& call) {
   for (int i = 0; i < detail::kTimes; ++i) {
@@ -304,7 +283,7 @@ template <class Call>
   return ::testing::AssertionSuccess();
 }
 
-/// Whether it contains none of them.
+/// Whether it contains none of them. (Not of MPI jobs: a rank may wait for another one's.)
 template <class Call>
 ::testing::AssertionResult is_time_without(const std::string& functions, const Call& call) {
   for (int i = 0; i < detail::kTimes; ++i) {
