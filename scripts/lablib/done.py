@@ -393,6 +393,11 @@ def how_it_was_found(case: test_program.Case, plain: test_program.Result) -> str
             "Every value was right, by luck. The check build found the mistake by watching every"
             " memory access."
         )
+    if plain.cases[case.name].state == test_program.SKIPPED:
+        return (
+            "The plain build skips this test: only the check build counts what each thread"
+            " accesses."
+        )
     if points.is_required_work(case.name) and not _WRONG_VALUES.search(text):
         return (
             "Every value was right. The check build found it by counting what each thread accesses:"

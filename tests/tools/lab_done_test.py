@@ -715,6 +715,9 @@ class WordsTest(unittest.TestCase):
             passed = Result({name: Case(name, "passed")})
             self.assertIn(how, done.how_it_was_found(case, passed), said)
             self.assertIn("A GPU does not have this test", done.how_it_was_found(case, Result()))
+        case = Case("S.A", "failed", [Said("got 1, expected 2", True)])
+        skipped = Result({"S.A": Case("S.A", "skipped")})
+        self.assertIn("only the check build counts", done.how_it_was_found(case, skipped))
 
     def test_the_cost_in_a_line(self):
         rows = [
