@@ -184,6 +184,13 @@ TEST_P(EachCondition, LosesNoneOfAMillionThreads) {
   EXPECT_EQ(count(criterion(), grid).count, closed_form(criterion(), grid));
 }
 
+TEST(CountThreads, IsNotLostIfOtherThreadsComeBetween) {
+  // They have counted 1000 before a second atomic access, if the thread makes one.
+  const lab::testing::detail::others_come_between meanwhile(std::uint64_t{0}, {0, 1000});
+  const std::uint64_t counted = count(condition::every_thread, {{1, 1}, {1, 1}}).count;
+  EXPECT_EQ(counted, meanwhile.came() < 2 ? 1U : 1001U);
+}
+
 TEST_P(EachCondition, BeginsAtZeroEveryTime) {
   // Counts that are left in memory that is allocated again would add up.
   for (const shape& grid : {shape{{9, 4}, {8, 8}}, shape{{9, 4}, {8, 8}}, shape{{1, 2}, {3, 1}}})
