@@ -182,6 +182,34 @@ TEST(RaceCheck, SyncwarpOrdersTheLanesOfAWarp) {
   EXPECT_NE(races_of([&] { warp_steps<<<1, 32>>>(out.data(), false); }), "");
 }
 
+enum class warp_function { shuffle, vote, match, barrier };
+
+template <warp_function kBetween>
+__global__ void around_a_warp_function(int* out) {
+  __shared__ int cache[32];
+  cache[threadIdx.x] = 1;
+  int got = 0;
+  if (kBetween == warp_function::shuffle) got = __shfl_xor_sync(0xffffffffU, 1, 1);
+  if (kBetween == warp_function::vote) got = __any_sync(0xffffffffU, 1);
+  if (kBetween == warp_function::match)
+    got = static_cast<int>(__match_any_sync(0xffffffffU, threadIdx.x % 2));
+  if (kBetween == warp_function::barrier) __syncwarp();
+  out[threadIdx.x] = cache[threadIdx.x ^ 1U] + got;
+}
+
+template <warp_function kBetween>
+std::string races_around() {
+  const device_array<int> out(32, 0);
+  return races_of([&] { around_a_warp_function<kBetween><<<1, 32>>>(out.data()); });
+}
+
+TEST(RaceCheck, ShufflesAndVotesOrderNoMemory) {
+  EXPECT_NE(races_around<warp_function::shuffle>(), "");
+  EXPECT_NE(races_around<warp_function::vote>(), "");
+  EXPECT_NE(races_around<warp_function::match>(), "");
+  EXPECT_EQ(races_around<warp_function::barrier>(), "");
+}
+
 __global__ void shuffle_sum(const int* in, int* out) {
   int value = in[blockIdx.x * blockDim.x + threadIdx.x];
   for (int offset = 16; offset > 0; offset /= 2)

@@ -637,12 +637,19 @@ warp_group* find_group(worker& w, unsigned warp, unsigned mask, const char* what
   return group;
 }
 
+/// Does this warp function order what the lanes do in memory before and after it? Shuffles, votes
+/// and reductions do not: they only exchange values.
+bool orders_memory(std::string_view what) {
+  return what == "__syncwarp" || what.ends_with("sync()");
+}
+
 /// The group's lanes have met: it is no longer open.
 void close_group(worker& w, unsigned warp, warp_group* group) {
   warp_group** link = &w.open_groups[warp];
   while (*link != group) link = &(*link)->next;
   *link = group->next;
   ++w.warp_epoch[warp];
+  if (orders_memory(group->what)) ++w.warp_barriers[warp];
   if (listening(event_kind::barrier)) [[unlikely]] {
     const fiber& last = *group->waiting[group->count - 1];
     publish_barrier(w, event_scope::warp, group->count, last.file, last.line, group->what, warp);

@@ -278,8 +278,9 @@ struct worker {
   int site_line = 0;
   vote vote_kind = vote::none;
   unsigned vote_result = 0;
-  unsigned block_epoch = 0;  // barriers that the block has passed
-  unsigned warp_epoch[32] = {};
+  unsigned block_epoch = 0;         // barriers that the block has passed
+  unsigned warp_epoch[32] = {};     // warp functions that each warp has passed
+  unsigned warp_barriers[32] = {};  // those of them that order memory
 
   fiber base;                       // the thread on the worker's own stack
   std::vector<fiber_stack> stacks;  // the worker's own is the first

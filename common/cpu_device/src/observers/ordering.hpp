@@ -137,7 +137,7 @@ inline void note_atomic(thread_times& t, const worker& w, std::uint32_t me, int 
 inline void note_atomic_done(thread_times& t, const worker& w, std::uint32_t me, int order,
                              event_scope scope, std::uint32_t now) {
   auto& mine = t.of[me];
-  t.warp_atomic[me / 32].note(now, w.warp_epoch[me / 32]);
+  t.warp_atomic[me / 32].note(now, w.warp_barriers[me / 32]);
   if (acquires(order)) mine.acquired = now;
   if (scope >= event_scope::device) [[likely]] {
     mine.last_atomic = now;

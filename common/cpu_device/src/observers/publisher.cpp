@@ -282,7 +282,7 @@ inline std::uint32_t begin_atomic(thread_times& times, const worker& w, std::uin
   now.block = w.serial;
   now.epoch = w.block_epoch;
   now.time = clock_now.load(std::memory_order_relaxed);
-  now.warp_epoch = static_cast<std::uint16_t>(w.warp_epoch[thread / 32]);
+  now.warp_epoch = static_cast<std::uint16_t>(w.warp_barriers[thread / 32]);
   now.who = static_cast<std::uint16_t>(bits);
 
   if (shared != nullptr) {
@@ -329,7 +329,7 @@ template <unsigned kSize>
           now.block = w.serial;
           now.epoch = epoch;
           now.time = clock_now.load(std::memory_order_relaxed);
-          now.warp_epoch = static_cast<std::uint16_t>(w.warp_epoch[thread / 32]);
+          now.warp_epoch = static_cast<std::uint16_t>(w.warp_barriers[thread / 32]);
           now.who = static_cast<std::uint16_t>(thread | ((1U << kSize) - 1U) << (10 + at % 4));
           const access& first = c.reader[0];
           c.reader[first.epoch == epoch && first.thread() != thread ? 1 : 0] = now;

@@ -4,8 +4,8 @@
 // The race check: two accesses to one word that nothing orders. Every 4-byte word that kernels
 // touch has a cell with its last write and two of its readers. Accesses are ordered when
 //   - one thread made both, or they belong to different launches;
-//   - they are of one block, and a block barrier lies between, or of one warp, and a warp function
-//     lies between;
+//   - they are of one block, and a block barrier lies between, or of one warp, and a barrier of the
+//     warp lies between (shuffles and votes are none);
 //   - the earlier one was released and the later one acquired (ordering.hpp).
 // Two atomic accesses never race, unless one of them is of block scope and the other is another
 // block's.
@@ -84,11 +84,11 @@ inline bool ordered_by_atomics(const thread_times& t, const worker& w, const acc
   const auto& mine = t.of[me];
   const auto& theirs = t.of[other];
   const bool warp_went_on =
-      static_cast<std::uint16_t>(w.warp_epoch[other / 32]) != before.warp_epoch;
+      static_cast<std::uint16_t>(w.warp_barriers[other / 32]) != before.warp_epoch;
   const bool released =
       after(theirs.published) || (warp_went_on && after(t.published_by_warp[other / 32]));
   if (released &&
-      (after(mine.acquired) || after(t.warp_atomic[me / 32].get(w.warp_epoch[me / 32]))))
+      (after(mine.acquired) || after(t.warp_atomic[me / 32].get(w.warp_barriers[me / 32]))))
     return true;
   const auto used_atomic = [&](std::uint32_t thread) {
     return after(t.of[thread].last_atomic) || after(t.nearby.last_atomic[thread]);
