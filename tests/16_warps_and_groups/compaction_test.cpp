@@ -118,19 +118,29 @@ REQUIRED_WORK(WarpsThatFindOutByVotesWhereTheirElementsGo) {
   }
 }
 
-REQUIRED_WORK(SumsOverAFewWarpsThatTheHostDoesNotMake) {
-  const vector values = shuffled(2100, 1);  // the elements of three warps
-  for (const auto& [version, name] : kSteps) {
-    const auto done =
-        work_of([&, version = version] { return is_compacted(version, values, 1000); });
-    EXPECT_TRUE(as_required(done, {.threads = 32, .sent = bytes_of(values)})) << name;
-    for (const auto& copy : done.copies) {
-      if (copy.kind != cudaMemcpyHostToDevice) continue;
-      EXPECT_EQ(copy.kernels, 0U)
-          << name << ": the host sends something between the kernels; even a few sums are made on "
-          << "the device";
+REQUIRED_WORK(VotesInAFewWarpsWhoseSumsTheHostDoesNotMake) {
+  for (const auto& [version, name] : kSteps)
+    for (const std::size_t n : {40, 1000, 2100}) {  // the last are the elements of three warps
+      const vector values = shuffled(n, 1);
+      const auto done = work_of([&, version = version] {
+        return is_compacted(version, values, static_cast<std::int32_t>(n / 2));
+      });
+      EXPECT_TRUE(as_required(
+          done, {.threads = 32, .sent = bytes_of(values), .warp_functions = (n + 31) / 32}))
+          << name << ": " << n << " elements";
+      for (const auto& copy : done.copies) {
+        if (copy.kind != cudaMemcpyHostToDevice) continue;
+        EXPECT_EQ(copy.kernels, 0U)
+            << name << ": the host sends something between the kernels; even a few sums are made "
+            << "on the device";
+      }
+      std::uint64_t atomics = 0;
+      for (const auto& k : done.kernels) atomics += k.atomics;
+      if (version == step::any_order) {
+        EXPECT_LE(atomics, n / 32 + 1)
+            << name << ": more than one atomic addition for 32 of " << n << " elements";
+      }
     }
-  }
 }
 
 // --- every step, every size ----------------------------------------------------------------------
