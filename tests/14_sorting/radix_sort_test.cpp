@@ -21,6 +21,7 @@
 
 #include "fault_tests.hpp"
 #include "full_device.hpp"
+#include "full_size.hpp"
 #include "key_tests.hpp"
 #include "lab/cuda_check.hpp"
 #include "lab/device_limits.hpp"
@@ -324,6 +325,13 @@ TEST_P(EachStep, SortsManyTiles) {
   auto few = random_keys<std::uint32_t>(n, 5, 3);
   for (std::uint32_t& key : few) key = key == 3 ? 0x03020100U : 0xA0B0C0D0U;
   EXPECT_TRUE(sorts(version(), few));
+}
+
+TEST_P(EachStep, SortsMoreThanAMillionKeys) {
+  // More than the program sorts on a GPU, unless it is told otherwise.
+  lab::testing::expect_at_full_size([&] {
+    return sorts_keys_alone(version(), random_keys<std::uint32_t>((std::size_t{1} << 20) + 77, 6));
+  });
 }
 
 #ifdef __CPU_DEVICE__
