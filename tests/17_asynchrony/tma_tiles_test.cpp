@@ -163,15 +163,20 @@ REQUIRED_WORK(AsManyBlocksAsTheDeviceRunsAtTheSameTimeUnlessANumberIsAskedFor) {
         << "two_stages: a multiprocessor has room for many more blocks than it has";
   }
   const size few{70, 40};
-  for (const unsigned blocks : {1U, 2U, 5U, 6U, 100U, 65'537U, kMostBlocks}) {
-    const auto asked_for = work_of([&] { return is_right(step::two_stages, few, blocks, 12); });
+  const auto more_than_run = static_cast<unsigned>(s.tiles()) - 1;
+  const std::pair<size, unsigned> cases[] = {{few, 1},           {few, 2},          {few, 5},
+                                             {few, 6},           {few, 100},        {few, 65'537U},
+                                             {few, kMostBlocks}, {s, more_than_run}};
+  for (const auto& [given, blocks] : cases) {
+    const auto asked_for = work_of(
+        [given = given, blocks = blocks] { return is_right(step::two_stages, given, blocks, 12); });
     for (const auto& kernel : asked_for.kernels) {
       if (kernel.tensor_copies == 0) continue;
-      EXPECT_EQ(kernel.blocks, std::min<std::size_t>(blocks, few.tiles()))
+      EXPECT_EQ(kernel.blocks, std::min<std::size_t>(blocks, given.tiles()))
           << "two_stages: as many blocks as were requested (" << blocks
           << "), and none without a tile";
       EXPECT_EQ(kernel.copying_blocks, kernel.blocks)
-          << "two_stages: " << kernel.blocks << " blocks share " << few.tiles()
+          << "two_stages: " << kernel.blocks << " blocks share " << given.tiles()
           << " tiles, and some block is without one";
     }
   }
