@@ -33,6 +33,7 @@ class recorder final : public cpu_device::observer {
   std::vector<cpu_device::access_event> accesses;
   std::vector<cpu_device::fence_event> fences;
   std::vector<cpu_device::fetch_event> fetches;
+  std::uintptr_t begin = 0, end = 0;  // of what the host accesses: only that is kept
   std::vector<cpu_device::host_access_event> by_host;
   std::vector<cpu_device::allocation_event> allocations, frees;
   std::vector<cpu_device::barrier_event> barriers;
@@ -53,7 +54,7 @@ class recorder final : public cpu_device::observer {
   }
   void host_accessed(const cpu_device::host_access_event& e) override {
     const std::lock_guard lock(mutex_);
-    by_host.push_back(e);
+    if (e.address >= begin && e.address < end) by_host.push_back(e);
   }
   void barrier_passed(const cpu_device::barrier_event& e) override {
     const std::lock_guard lock(mutex_);
@@ -116,13 +117,15 @@ TEST(Observers, AreToldOfWhatTheHostAccesses) {
   ASSERT_EQ(cudaMallocManaged(&managed, 4 * sizeof(int)), cudaSuccess);
   int own = 0;
   {
-    const recorder seen(event_kind::access | event_kind::by_host);
+    recorder seen(event_kind::access | event_kind::by_host);
+    seen.begin = reinterpret_cast<std::uintptr_t>(managed);
+    seen.end = seen.begin + 4 * sizeof(int);
     managed[1] = 3;
     own = managed[0];
     std::atomic_ref(managed[2]).store(own);
     EXPECT_TRUE(seen.accesses.empty());
-    ASSERT_EQ(seen.by_host.size(), 3U);
     const auto at = [&](int i) { return reinterpret_cast<std::uintptr_t>(managed + i); };
+    ASSERT_EQ(seen.by_host.size(), 3U);
     EXPECT_EQ(seen.by_host[0].address, at(1));
     EXPECT_TRUE(seen.by_host[0].writes && !seen.by_host[0].atomic);
     EXPECT_EQ(seen.by_host[1].address, at(0));

@@ -158,10 +158,16 @@ void check_host_access(std::uintptr_t address, std::uint8_t flags, const void* p
   const page* p = find_page(address);
   if (p == nullptr || inside_kernel()) return;
   if ((p->device.load(std::memory_order_relaxed) & part_of(address)) != 0)
-    report_host_access(address, flags, pc);
-  else if (listening(event_kind::by_host)) [[unlikely]]
-    publish(event_kind::by_host, &observer::host_accessed,
-            {address, (flags & kWrite) != 0, (flags & kAtomic) != 0});
+    return report_host_access(address, flags, pc);
+  // (Not what else is in its page: an observer's own memory, perhaps, while it holds its lock.)
+  if (!listening(event_kind::by_host) || !is_watched(p, address, 1)) [[likely]]
+    return;
+  static thread_local bool publishes = false;  // an observer's code may be watched, too
+  if (publishes) return;
+  publishes = true;
+  publish(event_kind::by_host, &observer::host_accessed,
+          {address, (flags & kWrite) != 0, (flags & kAtomic) != 0});
+  publishes = false;
 }
 
 void look_at_unknown(worker& w, const page* p, std::uintptr_t address, std::size_t size,
