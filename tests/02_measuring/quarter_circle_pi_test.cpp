@@ -78,8 +78,10 @@ REQUIRED_WORK(AKernelWhoseThreadsShareTheStrips) {
           << name_of(type) << ", " << n << " strips";
       std::size_t all = few.bytes_copied(cudaMemcpyDeviceToHost) / 8;
       for (const auto& c : few.copies) all -= c.zeros;
-      EXPECT_GE(all, n / 4) << name_of(type) << ", " << n << " strips: most partial sums, or pairs "
-                            << "of them, are 0: a few threads have all the strips";
+      // (A thread may have eight neighbours, and not every second thread.)
+      EXPECT_GE(all, n / 16) << name_of(type) << ", " << n
+                             << " strips: most partial sums, or pairs "
+                             << "of them, are 0: a few threads have all the strips";
     }
   }
 }

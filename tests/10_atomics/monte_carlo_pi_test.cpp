@@ -98,11 +98,12 @@ REQUIRED_WORK(TheSameAtomicsForFewPointsAndInOneBlock) {
             return count_hits(version, points, kSeed, launched).hits == hits;
           });
       const std::uint64_t threads = launched.blocks * launched.threads, warps = threads / 32,
-                          with_points = std::min<std::uint64_t>(warps, (points + 31) / 32);
+                          with_points = std::min<std::uint64_t>(warps, (points + 31) / 32),
+                          each = (points + threads - 1) / threads;  // a thread's, or fewer
       const bool all_work = points > threads / 2;
       EXPECT_TRUE(as_required(
           done,
-          {.threads = version == step::per_hit                ? std::min(hits, threads)
+          {.threads = version == step::per_hit                ? std::min(hits, points / each)
                       : version == step::per_warp || all_work ? warps
                                                               : launched.blocks,
            .blocks = version == step::per_hit && !all_work ? 1 : launched.blocks,
