@@ -94,15 +94,17 @@ float detail::time_on_device(work_ref launch, work_ref restore, const char* file
   const std::string_view path = file;
   const nvtx_range range("time_kernel " + std::string(path.substr(path.rfind('/') + 1)) + ":" +
                          std::to_string(line));
-  // The CPU device runs a host function in the thread that waits for it: the gate would stay shut.
   bool may_hold_back = false;
   if (restore) restore();
   const float once = time_sample(launch, 1, &may_hold_back, file, line);
   if (repeating == nullptr || repeating->samples_ == 0) return once;
 
-  may_hold_back = !on_cpu_device();
+  // The CPU device runs a host function in the thread that waits for it: the gate would stay shut.
+  // And where the host waits for the device in between, finding that out takes longer than a single
+  // sample is worth.
+  may_hold_back = !on_cpu_device() && repeating->samples_ > 1;
   int launches = 1;
-  if (!restore && may_hold_back && once < kSampleMs)
+  if (!restore && !on_cpu_device() && once < kSampleMs)
     launches = std::clamp(static_cast<int>(std::ceil(kSampleMs / std::max(once, 1e-3F))), 1,
                           kMostLaunches);
   const host_timer since;

@@ -40,11 +40,11 @@ inline void (*tell_of_samples)(int samples) = nullptr;
 /// It checks the launch and waits until the work is done: a failure throws lab::cuda_error, which
 /// for a refused launch names the line of this call.
 ///
-/// A test runs `launch` once, or twice (in one of its thread orders). A program that reports the
-/// kernel's time (program::report_kernel()) runs it as often as --repeat says: first once to warm
-/// up, then in samples of about a millisecond each, all of whose launches are queued before the
-/// device starts the first. The result is then the median of the samples. So `launch` must be
-/// repeatable.
+/// A test runs `launch` once, or twice (in one of its thread orders; more often on a GPU). A
+/// program that reports the kernel's time (program::report_kernel()) runs it as often as --repeat
+/// says: first once to warm up, then in samples of about a millisecond each. Unless there is only
+/// one, all launches of a sample are queued before the device starts the first. The result is then
+/// the median of the samples. So `launch` must be repeatable.
 template <class Launch>
 float time_kernel(const Launch& launch, const char* file = __builtin_FILE(),
                   int line = __builtin_LINE()) {
