@@ -46,7 +46,8 @@ struct result {
 /// Throws lab::cuda_error when CUDA reports an error. None leaves device memory behind.
 ///
 /// Requires: kernels for the dot products and for the subtractions, with the components shared by
-/// threads; the host adds partial sums and divides, and no more.
+/// threads; the vectors are copied to the device once. The host adds partial sums and divides, and
+/// no more.
 ///
 /// From: the Kazan course on CUDA programming technology, chapter 5, homework.
 result orthogonalize(step version, std::span<const float> a, std::size_t count, std::size_t length);

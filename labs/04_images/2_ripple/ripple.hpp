@@ -37,7 +37,8 @@ inline constexpr int kLongestSide = 1 << 19;
 /// Throws lab::invalid_input when a side is less than 1 or more than kLongestSide; lab::cuda_error
 /// when CUDA reports an error. Neither leaves device memory behind.
 ///
-/// Requires: a kernel with a thread for each pixel, in blocks of 16 x 16 or of 256 in a row.
+/// Requires: a kernel with a thread for each pixel, in blocks of 16 x 16 or of 256 in a row, whose
+/// warps store neighbours in a row.
 ///
 /// From: J. Sanders, E. Kandrot, CUDA by Example, 5.2.2.
 result frame(step version, int width, int height, int tick);
