@@ -87,7 +87,7 @@ REQUIRED_WORK(AKernelWhoseThreadsShareTheArguments) {
     for (const auto& [p, name] : kPrecisions) {
       const lab::testing::work done =
           work_of([&, f = f, p = p] { return is_within_the_bounds(f, p, 0, 5000); });
-      EXPECT_TRUE(as_required(done, {.threads = 1024,
+      EXPECT_TRUE(as_required(done, {.threads = 512,
                                      .blocks = 4,
                                      .fetched = 5000 * sizeof(float),
                                      .writes = 5000 * sizeof(float),

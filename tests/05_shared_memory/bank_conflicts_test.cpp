@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <new>
 #include <span>
 #include <string>
 #include <tuple>
@@ -183,7 +184,7 @@ REQUIRED_WORK(AThreadForEachRowInSharedMemory) {
                                .fetched = rows * sizeof(float),
                                .reads = bytes_of(table),
                                .shared_memory = true,
-                               .sectors = 1.1,
+                               .sectors = lab::testing::kNeighbours,
                                .wavefronts = tile_layout == layout::padded ? 1.1 : 0}))
           << rows << " rows";
     }
@@ -278,6 +279,7 @@ bool is_refused(layout tile_layout, std::size_t rows) {
   } catch (const lab::invalid_input&) {
     return true;
   } catch (const lab::cuda_error&) {
+  } catch (const std::bad_alloc&) {
   }
   return false;
 }

@@ -20,9 +20,11 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <new>
 #include <ostream>
 
 #include "lab/closeness.hpp"
+#include "lab/cuda_check.hpp"
 
 /// How GoogleTest shows an error: by its name, and not by a number.
 inline void PrintTo(cudaError_t error, std::ostream* out) { *out << cudaGetErrorName(error); }
@@ -78,6 +80,20 @@ inline ::testing::AssertionResult reports_refused_launch(cudaError_t code) {
               "right after the launch?";
   return ::testing::AssertionFailure()
          << "CUDA refused the launch; the exception says " << cudaGetErrorName(code);
+}
+
+/// Whether there is not enough memory for what `call` is to do: CUDA says so, or the host, where
+/// the result gets its memory first.
+template <class Call>
+::testing::AssertionResult runs_out_of_memory(const Call& call) {
+  try {
+    call();
+  } catch (const cuda_error&) {
+    return ::testing::AssertionSuccess();
+  } catch (const std::bad_alloc&) {
+    return ::testing::AssertionSuccess();
+  }
+  return ::testing::AssertionFailure() << "it came to an end, where no memory is large enough";
 }
 
 }  // namespace lab::testing

@@ -131,8 +131,9 @@ std::string complaint_of_kernels(const work& done, const required& what) {
                std::to_string(k.busiest_of_blocks) + " of " + std::to_string(k.plain) +
                " loads and stores in global memory";
     for (const work::kernel& k : own)
-      if (what.share != 0 && static_cast<double>(k.busiest) * static_cast<double>(k.threads) >
-                                 what.share * static_cast<double>(k.accesses))
+      if (what.share != 0 && k.busiest > 8 &&
+          static_cast<double>(k.busiest) * static_cast<double>(k.threads) >
+              what.share * static_cast<double>(k.accesses))
         return "one thread has far more than its share: it made " + std::to_string(k.busiest) +
                " of " + std::to_string(k.accesses) + " accesses to global memory, in which " +
                number_of(k.threads, "thread") + " took part";

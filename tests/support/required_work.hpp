@@ -86,7 +86,7 @@ struct required {
   std::uint64_t loading_threads = 0;  ///< of some launch, that load from global memory: of
                                       ///< `threads` some may only store what stands for nothing
   double share = 0;  ///< a thread makes at most so many times the accesses to global memory of an
-                     ///< average thread that has any work; 0: as many as it likes
+                     ///< average thread that has any work, or eight; 0: as many as it likes
   std::size_t bytes_a_load = 0;         ///< some load of global memory has so many: a float4 has 16
   std::size_t bytes_a_shared_load = 0;  ///< likewise of shared memory
   std::size_t texels = 0;  ///< bytes that kernels read through textures, by so many threads of a
