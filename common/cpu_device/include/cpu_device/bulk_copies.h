@@ -38,8 +38,12 @@ struct bulk_copy {
   std::uint64_t kept_map[16] = {};
 };
 
-/// Checks the copy and keeps it for later.
-void start_bulk_copy(const bulk_copy& copy);
+/// Checks the copy and keeps it for later. The check build takes its destination for written from
+/// now on.
+void start_bulk_copy(const bulk_copy& copy, look_at look);
+inline void start_bulk_copy(const bulk_copy& copy) {
+  start_bulk_copy(copy, &cpu_device_look_at_call);
+}
 /// The next copy of this barrier, if there is one.
 bool take_bulk_copy(const std::uint64_t* barrier, bulk_copy& copy);
 void do_bulk_copy(const bulk_copy& copy, look_at look);

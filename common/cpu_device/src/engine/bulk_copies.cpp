@@ -215,7 +215,7 @@ void move_box(const bulk_copy& c, const access_notes& note) {
 
 }  // namespace
 
-void start_bulk_copy(const bulk_copy& given) {
+void start_bulk_copy(const bulk_copy& given, look_at look) {
   bulk_copy c = given;
   if (c.map != nullptr) std::memcpy(c.kept_map, c.map, sizeof c.kept_map);
   if (!inside_kernel()) refuse("A bulk copy belongs into a kernel.", c.file, c.line);
@@ -233,8 +233,7 @@ void start_bulk_copy(const bulk_copy& given) {
   all.waiting.push_back(c);
   progress.copies = &all;
   // A GPU may write from now on, so that those who still read there race with it.
-  if (!c.to_global && &cpu_device_look_at_call != nullptr)
-    cpu_device_look_at_call(c.shared, c.bytes, 1, kFromNowOn, c.file, c.line);
+  if (!c.to_global && look != nullptr) look(c.shared, c.bytes, 1, kFromNowOn, c.file, c.line);
   if (listening(event_kind::async_copy)) [[unlikely]]
     publish_copy(c, &observer::bulk_copy_started);
 }
