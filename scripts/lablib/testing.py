@@ -427,9 +427,12 @@ def _most_useful(
 ) -> Optional[test_program.Case]:
     """What is written and wrong comes before what is not written yet; there TODO(1) is first. Of
     both, values come before what is refused or not given back, and before who should have made
-    them. Of these, the first step is first, and there what the CPU device has reported (unless
-    another size says more: see _SAYS_LITTLE), then what fails once or twice, then short numbers
-    (`got 2, expected 1` says more than ten digits each), then little data."""
+    them. (What has made none is not written yet: that comes last while a TODO waits.) Of these, the
+    first step is first, and there what the CPU device has reported (unless another size says more:
+    see _SAYS_LITTLE), then what fails once or twice, then short numbers (`got 2, expected 1` says
+    more than ten digits each), then little data."""
+
+    waits = any(map(_waits_for_a_todo, failures))
 
     def order(
         case: test_program.Case,
@@ -437,10 +440,11 @@ def _most_useful(
         text = "\n".join(case.lines)
         todos = re.findall(r"\bTODO\((\d+)\)", "\n".join(_readable(case)))
         values = _VALUES.search(text)
+        required = points.is_required_work(case.name)
         failures = {said.text for said in case.said if said.is_failure}
         return (
-            min(map(int, todos), default=0),
-            points.is_required_work(case.name),
+            min(map(int, todos), default=_LATE if waits and required else 0),
+            required,
             _BAD_INPUT.search(case.name) is not None,
             bool(failures) and all(map(_is_left, failures)),
             steps.index(step) if (step := points.step_of(case.name, steps)) in steps else 0,
@@ -453,6 +457,8 @@ def _most_useful(
 
     return min(failures, key=order, default=None)
 
+
+_LATE = 1000  # after the last TODO
 
 # Numbers, or lists of them.
 _VALUES = re.compile(r"\b(?:got|is) (\{.*?\}|\S+), expected (\{.*?\}|[^\s,;)]+)")

@@ -504,7 +504,7 @@ FAULT_TEST(Pinned, MemoryThatIsPinnedAlreadyIsAnError) {
     const lab::testing::detail::next_call_fails fault("cudaHostRegister",
                                                       cudaErrorHostMemoryAlreadyRegistered);
     const auto call = two_products ? sum_times_product : multiply;
-    EXPECT_THROW(call(op::none, a, b, {{}, 32, true}), lab::cuda_error);
+    ASSERT_THROW(call(op::none, a, b, {{}, 32, true}), lab::cuda_error);
     EXPECT_TRUE(fault.has_failed()) << "cudaHostRegister was not called";
   }
   EXPECT_TRUE(is_product(multiply(op::none, a, b, {{}, 32, true}).c, op::none, a, b));

@@ -807,7 +807,7 @@ class WordsTest(unittest.TestCase):
         ]
         order = ("S.Wrong", "S.Both", "S.Short", "S.Infinite", "S.Long")
         bad_input = ("S.RefusesNothing", "Refusal.OfNothing")
-        for name in (*order, *bad_input, "Requires.Other", "S.First", "Requires.Work", "S.Later"):
+        for name in (*order, *bad_input, "S.First", "Requires.Work", "S.Later", "Requires.Other"):
             self.assertEqual(name, testing._most_useful(cases, []).name)
             cases = [case for case in cases if case.name != name]
 
