@@ -76,8 +76,9 @@ class round_limit {
   /// After a round.
   bool is_reached() {
     const clock::time_point now = clock::now();
-    if (news_.found(now, SIZE_MAX) && now - began_ < kNewsMayTake * time_limit()) moved_ = now;
-    return now - moved_ > time_limit();
+    const bool counts = now - began_ < kNewsMayTake * time_limit();
+    if (news_.found(now, SIZE_MAX) && counts) moved_ = now;
+    return now - moved_ > time_limit() && (news_.none_found() || !counts);
   }
 
  private:
