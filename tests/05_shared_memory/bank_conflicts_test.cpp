@@ -5,7 +5,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <new>
 #include <span>
 #include <string>
 #include <tuple>
@@ -269,32 +268,14 @@ TEST(RowSums, RefuseTablesThatAreNone) {
   }
 }
 
-/// Whether a table of so many rows is refused. It is never read: only its size matters. One that is
-/// not refused takes at least 256 GiB, more than the memory has.
-bool is_refused(layout tile_layout, std::size_t rows) {
-  static constexpr float kOne = 1;
-  try {
-    row_sums(tile_layout, std::span<const float>(&kOne, rows), 1);
-    ADD_FAILURE() << rows << " rows were added up";
-  } catch (const lab::invalid_input&) {
-    return true;
-  } catch (const lab::cuda_error&) {
-  } catch (const std::bad_alloc&) {
-  }
-  return false;
-}
-
 TEST(RowSums, RefuseMoreRowsThanAGridHasThreads) {
-  // The starter's blocks have 128 rows; others of whole warps are as good.
-  for (const layout tile_layout : kLayouts) {
-    bool is_exact = false;
-    for (std::size_t rows_of_block = 32; rows_of_block <= 1024 && !is_exact; rows_of_block += 32) {
-      const std::size_t most = std::size_t{0x7FFF'FFFF} * rows_of_block;
-      is_exact = !is_refused(tile_layout, most) && is_refused(tile_layout, most + 1);
-    }
-    EXPECT_TRUE(is_exact) << "refuse a table if, and only if, its rows need more than 2^31 - 1 "
-                             "blocks";
-  }
+  // The starter's blocks have 128 rows; others of whole warps are as good. The table is never read:
+  // only its size matters. One that is not refused takes at least 256 GiB, more than there is.
+  static constexpr float kOne = 1;
+  for (const layout tile_layout : kLayouts)
+    EXPECT_TRUE(lab::testing::refuses_what_needs_too_many_blocks(32, [&](std::size_t rows) {
+      row_sums(tile_layout, std::span<const float>(&kOne, rows), 1);
+    }));
 }
 
 TEST(RowSums, ForgetThePreviousCall) {

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <new>
 #include <span>
 #include <string>
 #include <vector>
@@ -210,27 +209,11 @@ TEST(MinusColumnMeans, RefusesRowsOfDifferentLengths) {
   EXPECT_THROW(minus_column_means(vector(5 * kRows + 1)), lab::invalid_input);
 }
 
-/// It is never read: only its size matters. Neither the device nor the host has so much memory.
-bool is_refused(std::size_t columns) {
-  try {
-    minus_column_means(pretended(columns * kRows));
-    ADD_FAILURE() << columns << " columns had means";
-  } catch (const lab::invalid_input&) {
-    return true;
-  } catch (const lab::cuda_error&) {
-  } catch (const std::bad_alloc&) {
-  }
-  return false;
-}
-
 TEST(MinusColumnMeans, RefusesMoreBlocksThanAGridHas) {
-  // The starter's blocks have 32 columns; others are as good.
-  bool is_exact = false;
-  for (std::size_t columns = 8; columns <= 1024 && !is_exact; columns += 8) {
-    const std::size_t most = kMostBlocks * columns;
-    is_exact = !is_refused(most) && is_refused(most + 1);
-  }
-  EXPECT_TRUE(is_exact) << "refuse a table if, and only if, it needs more than 2^31 - 1 blocks";
+  // The starter's blocks have 32 columns; others are as good. The table is never read: only its
+  // size matters. Neither the device nor the host has so much memory.
+  EXPECT_TRUE(lab::testing::refuses_what_needs_too_many_blocks(
+      8, [](std::size_t columns) { minus_column_means(pretended(columns * kRows)); }));
 }
 
 TEST(MinusColumnMeans, TakesEachRowIntoAccount) {

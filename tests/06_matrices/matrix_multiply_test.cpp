@@ -42,7 +42,6 @@ namespace {
 using lab::matrix_multiply::multiply;
 using lab::matrix_multiply::shape;
 using lab::testing::at_other_sizes;
-using lab::testing::bytes_of;
 using lab::testing::expect_failures_reported;
 using lab::testing::is_time_of;
 using lab::testing::kManyBlocks;

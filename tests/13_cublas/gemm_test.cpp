@@ -26,7 +26,6 @@ namespace {
 
 using lab::testing::at_other_sizes;
 using lab::testing::by_library;
-using lab::testing::bytes_of;
 using lab::testing::calculated;
 using lab::testing::expect_at_full_size;
 using lab::testing::work_of;

@@ -43,7 +43,6 @@ using lab::async_copy::multiply;
 using lab::async_copy::shape;
 using lab::async_copy::step;
 using lab::testing::at_other_sizes;
-using lab::testing::bytes_of;
 using lab::testing::expect_at_full_size;
 using lab::testing::expect_exact_product;
 using lab::testing::expect_failures_reported;

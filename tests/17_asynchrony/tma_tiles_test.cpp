@@ -27,7 +27,6 @@
 namespace {
 
 using lab::testing::as_required;
-using lab::testing::bytes_of;
 using lab::testing::expect_at_full_size;
 using lab::testing::expect_failures_reported;
 using lab::testing::is_time_of;

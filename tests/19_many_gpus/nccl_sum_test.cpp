@@ -48,7 +48,6 @@ using lab::nccl_sum::reference;
 using lab::nccl_sum::step;
 using lab::nccl_sum::with_a_failure;
 using lab::testing::as_required;
-using lab::testing::bytes_of;
 using lab::testing::expect_at_full_size;
 using lab::testing::expect_failures_of_threads_reported;
 using lab::testing::expect_failures_reported;

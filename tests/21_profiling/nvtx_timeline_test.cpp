@@ -59,7 +59,6 @@ using lab::nvtx_timeline::step;
 using lab::nvtx_timeline::utilization;
 using lab::testing::as_required;
 using lab::testing::at_other_sizes;
-using lab::testing::bytes_of;
 using lab::testing::expect_at_full_size;
 using lab::testing::expect_failures_reported;
 using lab::testing::is_time_of;

@@ -25,6 +25,7 @@
 
 #include "lab/closeness.hpp"
 #include "lab/cuda_check.hpp"
+#include "lab/errors.hpp"
 
 /// How GoogleTest shows an error: by its name, and not by a number.
 inline void PrintTo(cudaError_t error, std::ostream* out) { *out << cudaGetErrorName(error); }
@@ -80,6 +81,31 @@ inline ::testing::AssertionResult reports_refused_launch(cudaError_t code) {
               "right after the launch?";
   return ::testing::AssertionFailure()
          << "CUDA refused the launch; the exception says " << cudaGetErrorName(code);
+}
+
+/// Whether `call(n)` refuses n elements if, and only if, they need more blocks than a grid can have
+/// along x: blocks of `step` elements or of any multiple of it up to 1024. All others must be
+/// refused by the memory they need.
+template <class Call>
+::testing::AssertionResult refuses_what_needs_too_many_blocks(std::size_t step, const Call& call) {
+  const auto refuses = [&](std::size_t count) {
+    try {
+      call(count);
+      ADD_FAILURE() << "a call with " << count << " came back";
+    } catch (const invalid_input&) {
+      return true;
+    } catch (const cuda_error&) {
+    } catch (const std::bad_alloc&) {
+    }
+    return false;
+  };
+  constexpr std::size_t kMostBlocks = 0x7FFF'FFFF;
+  for (std::size_t of_block = step; of_block <= 1024; of_block += step)
+    if (!refuses(kMostBlocks * of_block) && refuses(kMostBlocks * of_block + 1) &&
+        refuses((kMostBlocks + 1) * 2 * of_block + 1))  // of more than 32 bits
+      return ::testing::AssertionSuccess();
+  return ::testing::AssertionFailure() << "an input must be refused if, and only if, it needs more "
+                                          "than 2^31 - 1 blocks";
 }
 
 /// Whether there is not enough memory for what `call` is to do: CUDA says so, or the host, where
