@@ -34,7 +34,8 @@ std::string access_text(const access& a, const running_launch& launch, bool with
   return text + (where.empty() ? "" : " at " + where);
 }
 
-const char* advice(bool shared, bool same_block, bool same_line_writes, excuse why) {
+const char* advice(bool shared, bool same_block, bool same_warp, bool same_line_writes,
+                   excuse why) {
   switch (why) {
     case excuse::stale_texture:
       return "A texture may still give what the memory held before this launch, even to the "
@@ -84,6 +85,10 @@ const char* advice(bool shared, bool same_block, bool same_line_writes, excuse w
                      "remain. Try: look at how the index is calculated (does it use blockIdx? a "
                      "thread past the end of a row writes into the next one: is there a guard?), "
                      "or an atomic function.";
+      if (same_warp)
+        return "Nothing orders the two, so either may come first. Try: a __syncthreads() between "
+               "them that every thread reaches (a __syncwarp() where only lanes of one warp meet, "
+               "as these two do), or an atomic function.";
       return same_block
                  ? "Nothing orders the two, so either may come first. Try: a __syncthreads() "
                    "between them that every thread reaches, or an atomic function."
@@ -147,6 +152,7 @@ void note_race(worker& w, const access& now, const access& before, bool shared, 
   if (!speaks_first(which)) return;
   const running_launch& launch = *w.launch;
   const bool same_block = now.block == before.block;
+  const bool same_warp = same_block && now.thread() / 32 == before.thread() / 32;
   const bool texture = why == excuse::stale_texture, by_ldg = why == excuse::stale_load;
   const std::string here = place_text(now.place), there = place_text(before.place);
   const bool same_line_writes =
@@ -166,7 +172,8 @@ void note_race(worker& w, const access& now, const access& before, bool shared, 
                      : by_ldg ? " by __ldg()"
                               : "") +
                     "\n  " + access_text(before, launch, !same_block, there) +
-                    " (the same word)\n  " + advice(shared, same_block, same_line_writes, why));
+                    " (the same word)\n  " +
+                    advice(shared, same_block, same_warp, same_line_writes, why));
 }
 
 }  // namespace cpu_device::check
