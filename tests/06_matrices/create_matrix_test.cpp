@@ -85,12 +85,16 @@ REQUIRED_WORK(ALaunchOfTheShapeThatWasAskedFor) {
   // The matrix has more rows and columns than a block has threads: those of a block may also share
   // a whole row, or a whole column.
   const launch_shape shape{.grid_x = 3, .grid_y = 2, .block_x = 8, .block_y = 16};
+  // Eight neighbours that begin within a sector need two for one, and what is left at the end of a
+  // block's share of a row needs more. Where neighbours in x are below each other, the wide blocks
+  // need eight.
+  constexpr double kSectors = 3;
   const lab::testing::work done = work_of([&] { return is_right({137, 131}, shape); });
   EXPECT_TRUE(as_required(done, {.threads = 3 * 2 * 8 * 16,
                                  .blocks = 3 * 2,
                                  .fetched = 137 * 131 * sizeof(int),
                                  .writes = 137 * 131 * sizeof(int),
-                                 .sectors = 2.5}));
+                                 .sectors = kSectors}));
   EXPECT_TRUE(is_a_launch_of(shape, done));
   // Also where the matrix is smaller than the grid, in one direction or both, and than a block; and
   // in a grid of one row of blocks. No matrix is left to fewer threads than share it in the way
@@ -118,7 +122,7 @@ REQUIRED_WORK(ALaunchOfTheShapeThatWasAskedFor) {
                       std::min(size.rows, blocks) * std::min(size.columns, of_block),
                       std::min(size.columns, blocks) * std::min(size.rows, of_block)}),
                  .writes = size.rows * size.columns * sizeof(int),
-                 .sectors = size.columns > 16 ? 2.5 : 0}))
+                 .sectors = size.columns > 16 ? kSectors : 0}))
           << matrix;
     }
   EXPECT_TRUE(at_other_sizes([&](std::size_t n) { return is_right({n, n + 1}, shape); }));
