@@ -51,7 +51,7 @@ struct result {
 /// reports an error. None of them leaves device memory or a handle behind.
 ///
 /// Requires: cublasDgetrfBatched and cublasDgetrsBatched for the whole batch, and a kernel of yours
-/// that transposes.
+/// that transposes A, B and X.
 ///
 /// From: the Kazan course on CUDA programming technology, chapter 9, first homework.
 result solve(std::span<const double> a, std::span<const double> b, shape size);
