@@ -37,6 +37,15 @@ TEST(TimeLimit, StopsALoopWithoutEnd) {
   EXPECT_NE(text.find("more than 0.2 s"), std::string::npos) << text;
 }
 
+TEST(TimeLimit, IsLongerWhereBlocksAreLeftOut) {
+  const device_array<int> flag(1, 0), out(1, 0);
+  cpu_device::set_blocks_that_run(1, 1);
+  const std::string text =
+      expect_report([&] { spin<<<4, 1>>>(flag.data(), out.data()); }, cudaErrorLaunchTimeout);
+  cpu_device::set_blocks_that_run();
+  EXPECT_NE(text.find("more than 0.8 s"), std::string::npos) << text;
+}
+
 __global__ void barriers_for_ever(const volatile int* flag) {
   while (*flag == 0) __syncthreads();
 }

@@ -55,6 +55,8 @@ std::string newest_allocation();
 /// x first, then y, then z. The others are left out, as if they had nothing to do. So a kernel
 /// whose blocks do not need each other shows what a few of them do at a size at which all would
 /// take hours. Launches whose blocks wait for each other (cooperative ones, and clusters) run all.
+/// While blocks are left out, the time limit is four times as long: at such a size a thread may
+/// compute for long before it ends.
 constexpr std::uint64_t kEveryBlock = ~std::uint64_t{0};
 void set_blocks_that_run(std::uint64_t first = 0, std::uint64_t count = kEveryBlock);
 
