@@ -605,7 +605,7 @@ def _advice(sentence: str) -> str:
             " (If you wrote no copy: is a barrier missing?)"
         )
     if re.match(r"\w+\(.*\)(?:\.\w+)? is 0, expected -?[1-9.]", sentence):
-        return "\n  Still 0: has the kernel written it, and is it copied back to the host?"
+        return "\n  Still 0: was it ever set? (By a kernel: is it copied back to the host?)"
     if re.match(r"\w+\(.*\)(?:\.\w+)? is -?nan, expected -?\d", sentence):
         return "\n  New memory may contain NaN: was something read before it was written?"
     if sentence.startswith("this test leaves memory allocated"):
