@@ -57,8 +57,7 @@ REQUIRED_WORK(PassesThroughConstantMemory) {
                                     .kernels = constant ? std::size_t{2} : 1,
                                     .sent = (constant ? 1 : 2) * bytes_of(a),
                                     .reads = (constant ? 1 : 2) * bytes_of(a),
-                                    .constant_memory = constant,
-                                    .sectors = lab::testing::kNeighbours};
+                                    .constant_memory = constant};
     const lab::testing::work done =
         work_of([&, version = version] { return is_exact(version, a, b); });
     EXPECT_TRUE(as_required(done, expected)) << name;
@@ -71,10 +70,6 @@ REQUIRED_WORK(PassesThroughConstantMemory) {
       EXPECT_GE(records->second, 2 * expected.kernels)
           << name << ": events around each kernel, so that they time no copy";
     }
-    EXPECT_EQ(std::ranges::count_if(done.device_memory,
-                                    [&](std::size_t bytes) { return bytes >= bytes_of(b); }),
-              constant ? 1 : 2)
-        << name << ": vectors in device memory";
     // (The last pass is not full. b is nowhere but in constant memory.)
     const std::size_t memory =
         std::accumulate(done.device_memory.begin(), done.device_memory.end(), std::size_t{0});
@@ -85,7 +80,7 @@ REQUIRED_WORK(PassesThroughConstantMemory) {
       const lab::testing::work of_n = work_of([&, version = version] {
         return is_exact(version, whole_numbers(n, 1, 1, 4), whole_numbers(n, 2, 1, 4));
       });
-      EXPECT_TRUE(as_required(of_n, {.threads = std::clamp<std::size_t>(n / 4, 1, 1024),
+      EXPECT_TRUE(as_required(of_n, {.threads = std::clamp<std::size_t>(n / 16, 1, 1024),
                                      .blocks = n < 16'384 ? 1U : 4U,
                                      .kernels = constant && n > 16'384 ? std::size_t{2} : 1,
                                      .fetched = 1,
@@ -93,8 +88,9 @@ REQUIRED_WORK(PassesThroughConstantMemory) {
                                      .constant_memory = constant}))
           << name << " of " << n << " elements";
       if (!of_n.watched) continue;
+      const std::size_t fewest = constant && n > 16'384 ? n - 16'384 : n;  // of a launch
       for (const auto& k : of_n.kernels)
-        EXPECT_GE(k.threads, std::min<std::size_t>(n, 32))
+        EXPECT_GE(k.threads, std::min<std::size_t>((fewest + 15) / 16, 32))
             << name << " of " << n << " elements: threads that share the sum of " << k.name;
     }
   }
