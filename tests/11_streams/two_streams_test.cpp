@@ -57,12 +57,12 @@ constexpr named_step kSteps[] = {{step::one_stream, "one_stream"},
 // --- who does the work ---------------------------------------------------------------------------
 
 REQUIRED_WORK(StreamsThatTakeTurns) {
-  const vector a = lab::random_ints(2048, 1, -9, 900), b = lab::random_ints(2048, 2, -9, 900);
+  const vector a = lab::random_ints(8192, 1, -9, 900), b = lab::random_ints(8192, 2, -9, 900);
   for (const auto& [version, name] : kSteps) {
     const lab::testing::work done =
-        work_of([&, version = version] { return is_right(version, a, b, 512); });
+        work_of([&, version = version] { return is_right(version, a, b, 2048); });
     EXPECT_TRUE(as_required(
-        done, {.threads = 512 / 4,  // a thread may have several elements
+        done, {.threads = 2048 / 8,  // a thread may have several elements, a block several groups
                .blocks = 2,
                .kernels = 4,
                .streams = version == step::one_stream ? std::size_t{1} : 2,
