@@ -449,7 +449,7 @@ def lines(
     if cost and several_steps and "; worst at " in cost:
         cost += "; this counts all steps, including those that are slow on purpose"
     elif not counters.in_a_line(found.rows) and found.seen:
-        why = "your kernels have no ordinary load or store of global or shared memory"
+        why = "no kernel of yours has an ordinary load or store of global or shared memory"
         if found.time_is_over:
             why = "there was not enough time for all tests (`scripts/lab profile` shows the cost)"
         cost = f"nothing was counted: {why}"
