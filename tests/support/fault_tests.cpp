@@ -53,7 +53,8 @@ bool is_one_of(std::string_view name, std::initializer_list<std::string_view> na
 // - at the end of a run, where nothing else follows, a wait lets work come to its end before its
 //   memory goes, cudaSetDevice goes back to the device that was current, and cudaDeviceSetMemPool
 //   to its pool;
-// - so does the wait for a stream that is destroyed next (lab::stream's), wherever that is;
+// - so does the wait for a stream that is destroyed next (lab::stream's), wherever that is, and the
+//   way back to a device that is left again before anything is done there;
 // - what an error interrupts has to end: a capture (cudaStreamEndCapture, cudaStreamIsCapturing), a
 //   group of NCCL (ncclGroupEnd).
 //
@@ -86,7 +87,12 @@ bool may_be_survived(const std::vector<call>& calls, std::size_t n) {
   const auto next = std::find_if(first + 1, calls.end(), is_of_thread);
   const bool is_destructors_wait = first->name == "cudaStreamSynchronize" && next != calls.end() &&
                                    next->name == "cudaStreamDestroy";
-  return first->releases || is_destructors_wait ||
+  const auto after_questions = std::find_if(first + 1, calls.end(), [&](const call& c) {
+    return is_of_thread(c) && !is_one_of(c.name, {"cudaGetDevice", "cudaGetDeviceCount"});
+  });
+  const bool is_way_back = first->name == "cudaSetDevice" && after_questions != calls.end() &&
+                           after_questions->name == "cudaSetDevice";
+  return first->releases || is_destructors_wait || is_way_back ||
          std::all_of(first, calls.end(),
                      [&](const call& c) { return !is_of_thread(c) || tidies_up(c); });
 }
