@@ -61,7 +61,7 @@ REQUIRED_WORK(AKernelThatReadsTheConstant) {
                    .reads = 2 * bytes_of(a),
                    .writes = bytes_of(a),
                    .constant_memory = true,
-                   .sectors = 1.1}));
+                   .sectors = lab::testing::kNeighbours}));
   for (const std::size_t n : {1, 3, 31, 40, 257})
     EXPECT_TRUE(as_required(
         work_of([&] {
@@ -79,15 +79,16 @@ REQUIRED_WORK(ALaunchForEachAddend) {
   const std::size_t bytes = 3 * 5000 * sizeof(int);
   // Each addend is copied, too: it is no argument, nor is its difference from another one.
   const std::size_t sent = 2 * 5000 * sizeof(int) + bytes_of(addends);
-  EXPECT_TRUE(as_required(work_of([&] { return call(5000, addends); }), {.threads = 5000,
-                                                                         .blocks = 4,
-                                                                         .kernels = 3,
-                                                                         .sent = sent,
-                                                                         .fetched = bytes,
-                                                                         .reads = 2 * bytes,
-                                                                         .writes = bytes,
-                                                                         .constant_memory = true,
-                                                                         .sectors = 1.1}));
+  EXPECT_TRUE(as_required(work_of([&] { return call(5000, addends); }),
+                          {.threads = 5000,
+                           .blocks = 4,
+                           .kernels = 3,
+                           .sent = sent,
+                           .fetched = bytes,
+                           .reads = 2 * bytes,
+                           .writes = bytes,
+                           .constant_memory = true,
+                           .sectors = lab::testing::kNeighbours}));
   for (const std::size_t n : {1, 3, 31, 40, 257})
     EXPECT_TRUE(
         as_required(work_of([&] { return call(n, addends); }), {.threads = n,
