@@ -303,7 +303,9 @@ std::string fail_one(const fault_subject& subject, const std::vector<call>& call
   if (pending != cudaSuccess && !(failed.releases && pending == kCudaFault))
     return failure + "the function left " + cudaGetErrorName(pending) +
            " in the runtime, so the next cudaGetLastError() would report it. " +
-           how_to_check(failed);
+           (pending == kCudaFault ? how_to_check(failed)
+                                  : "This is not the error of that call: some other call or kernel "
+                                    "has failed since.");
   const inventory after;
   if (after.reports != before.reports)
     return failure + "the CPU device reported: " + cpu_device::last_report();
