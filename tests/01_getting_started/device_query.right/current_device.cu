@@ -4,7 +4,7 @@
 // Differs from the solution: each device becomes the current one while it is asked, and a
 // destructor goes back; all facts but the name and the size of the memory are attributes.
 
-// So that CUDA_CHECK's __FILE__ is that of the file which this one replaces:
+// So that CUDA_CHECK's __FILE__ is that of the file attribute this one replaces:
 #line 10 "device_query.cu"
 
 #include <cuda_runtime.h>
@@ -33,13 +33,13 @@ int current_device() {
   return device;
 }
 
-int number(cudaDeviceAttr which) {
+int number(cudaDeviceAttr attribute) {
   int value = 0;
-  CUDA_CHECK(cudaDeviceGetAttribute(&value, which, current_device()));
+  CUDA_CHECK(cudaDeviceGetAttribute(&value, attribute, current_device()));
   return value;
 }
-std::size_t bytes(cudaDeviceAttr which) { return static_cast<std::size_t>(number(which)); }
-bool can(cudaDeviceAttr which) { return number(which) != 0; }
+std::size_t bytes(cudaDeviceAttr attribute) { return static_cast<std::size_t>(number(attribute)); }
+bool can(cudaDeviceAttr attribute) { return number(attribute) != 0; }
 
 }  // namespace
 
