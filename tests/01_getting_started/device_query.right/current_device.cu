@@ -4,7 +4,7 @@
 // Differs from the solution: each device becomes the current one while it is asked, and a
 // destructor goes back; all facts but the name and the size of the memory are attributes.
 
-// So that CUDA_CHECK's __FILE__ is that of the file attribute this one replaces:
+// So that CUDA_CHECK's __FILE__ is that of the file which this one replaces:
 #line 10 "device_query.cu"
 
 #include <cuda_runtime.h>
