@@ -353,10 +353,9 @@ TEST_P(EachStep, ReportsWhatTheRuntimeSays) {
   const vector ones(1000, 1.0F);
   {
     const said meanwhile(said_of_pinned_memory::unregistered);
-    for (const device_report& seen : run(ones, ones).devices) {
+    // (It has no address of the devices then, so what they say of that depends on whom they ask.)
+    for (const device_report& seen : run(ones, ones).devices)
       EXPECT_FALSE(seen.pinned) << "cudaPointerGetAttributes says cudaMemoryTypeUnregistered";
-      EXPECT_TRUE(seen.same_address);
-    }
   }
   const said meanwhile(said_of_pinned_memory::elsewhere);
   const auto result = run(ones, ones);
