@@ -130,9 +130,9 @@ REQUIRED_WORK(WarpsThatMultiplyOnTensorCores) {
     // 8, its lanes exchange values 32 times.
     expected.warp_functions = version >= step::large_mma ? products / 1024 * 32 : products / 256;
     expected.wavefronts = 1.02;
-    EXPECT_TRUE(as_required(work_of([version = version, size] { return is_right(version, size); }),
-                            expected))
-        << name;
+    auto done = work_of([version = version, size] { return is_right(version, size); });
+    done.costs.erase("shared store");  // only reading must not cost any conflicts
+    EXPECT_TRUE(as_required(done, expected)) << name;
   }
 }
 

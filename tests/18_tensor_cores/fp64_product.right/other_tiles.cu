@@ -1,8 +1,9 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Neighbouring elements for a thread of cuda_cores, stages in wmma, too, other tiles and padding,
-// and values read ahead that are copied from one variable to the other.
+// Neighbouring elements for a thread of cuda_cores; stages in wmma, too, of slices of eight, whose
+// rows are read without conflicts, though not stored without any; other tiles and padding; and
+// values read ahead that are copied from one variable to the other.
 
 #include <cuda_runtime.h>
 
@@ -164,13 +165,17 @@ __global__ void __launch_bounds__(Sums::tiles::kThreads) prefetched(factors in, 
   sums.store(c, in.size, coordinates_of_block<T>(in.size), nullptr);
 }
 
+struct slices_of_eight : tiling<64, 64, 16, 32, 12, 4> {
+  static constexpr unsigned BK = 8;
+};
+
 template <bool kAligned>
 void launch(step version, const factors& in, double* c) {
   switch (version) {
     case step::cuda_cores:
       return launch_one_stage<neighbour_sums<small_tiling>, kAligned>(in, c);
     case step::wmma:
-      return by_stages<wmma_sums<tiling<64, 64, 16, 32, 4, 4>>, kAligned>(in, c);
+      return by_stages<wmma_sums<slices_of_eight>, kAligned>(in, c);
     case step::staged:
       return by_stages<wmma_sums<tiling<64, 128, 32, 32, 12, 12>>, kAligned>(in, c);
     case step::large_mma:
