@@ -156,11 +156,12 @@ REQUIRED_WORK(TilesThatABlockShares) {
 REQUIRED_WORK(TilesThatABlockSharesWhateverTheShape) {
   // With 64 columns in a tile, A is read once for 64 columns, and B once for 64 rows: by fragments,
   // once for 16 of them. Then rows that are not aligned, a single slice, and a part of a tile.
-  for (const shape size : {shape{64, 128, 64}, shape{16, 128, 64}, shape{70, 130, 65},
-                           shape{64, 64, 16}, shape{31, 40, 8}, shape{30, 33, 7}}) {
+  // Tiles may be filled up with zeros in global memory already, to 64 elements each way.
+  for (const shape size : {shape{64, 128, 64}, shape{16, 128, 64}, shape{126, 127, 63},
+                           shape{64, 64, 32}, shape{31, 40, 8}, shape{30, 33, 7}}) {
+    const auto whole = [](std::size_t n) { return (n + 63) / 64 * 64; };
     const std::size_t elements = (size.m + size.n) * size.k;
-    const std::size_t of_tiles =
-        2 * ((size.n + 63) / 64 * size.m + (size.m + 63) / 64 * size.n) * size.k;
+    const std::size_t of_tiles = 2 * 2 * whole(size.m) * whole(size.n) * whole(size.k) / 64;
     const bool aligned = size.k % 8 == 0 && size.n % 8 == 0;
     for (const auto& [version, name] : kSteps) {
       if (version == step::one_tile_a_warp) continue;
