@@ -83,8 +83,7 @@ REQUIRED_WORK(ReductionsInSharedMemory) {
                      .reads = passes * bytes_of(x),
                      // In scaled_by_max each thread of the second pass may read the scale, too.
                      .reads_at_most = passes == 1 ? bytes_of(x) * 3 / 2 : 0,
-                     .shared_memory = true,
-                     .sectors = lab::testing::kNeighbours}))
+                     .shared_memory = true}))
         << name;
     EXPECT_TRUE(at_other_sizes([version = version](std::size_t n) {
       return is_within_the_bound(version, powers_of_two(n, 3));
