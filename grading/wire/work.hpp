@@ -45,22 +45,22 @@ auto members_of_kernel(K& k) {
   auto& [name, blocks, threads_per_block, shared_bytes, grid_x, grid_y, block_x, block_y, device,
          stream, host_thread, of_library, barriers, barriers_of_all, grid_barriers, warp_functions,
          warp_barriers, votes, reductions, fragment_loads, multiplications, async_bytes, bulk_bytes,
-         tensor_bytes, tensor_copies, copying_blocks, reads, writes, plain_writes, shared, atomics,
-         shared_atomics, system_atomics, fences, bytes_a_load, bytes_a_shared_load, atomic_places,
-         accesses, busiest, plain, busiest_of_blocks, threads, busy_blocks, loading_threads,
-         last_thread, atomic_threads, writing_threads, shared_of_busiest, fetches, fetching_threads,
-         exchanges, loads_ahead, reads_while_loading, reads_of_warp, reads_of_warp_early,
-         copies_under_way, shared_meanwhile, copies_meanwhile] = k;
-  return std::tie(name, blocks, threads_per_block, shared_bytes, grid_x, grid_y, block_x, block_y,
-                  device, stream, host_thread, of_library, barriers, barriers_of_all, grid_barriers,
-                  warp_functions, warp_barriers, votes, reductions, fragment_loads, multiplications,
-                  async_bytes, bulk_bytes, tensor_bytes, tensor_copies, copying_blocks, reads,
-                  writes, plain_writes, shared, atomics, shared_atomics, system_atomics, fences,
-                  bytes_a_load, bytes_a_shared_load, atomic_places, accesses, busiest, plain,
-                  busiest_of_blocks, threads, busy_blocks, loading_threads, last_thread,
-                  atomic_threads, writing_threads, shared_of_busiest, fetches, fetching_threads,
-                  exchanges, loads_ahead, reads_while_loading, reads_of_warp, reads_of_warp_early,
-                  copies_under_way, shared_meanwhile, copies_meanwhile);
+         tensor_bytes, tensor_copies, copying_blocks, reads, writes, plain_writes, reads_of_data,
+         shared, atomics, shared_atomics, system_atomics, fences, bytes_a_load, bytes_a_shared_load,
+         atomic_places, accesses, busiest, plain, busiest_of_blocks, threads, busy_blocks,
+         loading_threads, last_thread, atomic_threads, writing_threads, shared_of_busiest, fetches,
+         fetching_threads, exchanges, loads_ahead, reads_while_loading, reads_of_warp,
+         reads_of_warp_early, copies_under_way, shared_meanwhile, copies_meanwhile] = k;
+  return std::tie(
+      name, blocks, threads_per_block, shared_bytes, grid_x, grid_y, block_x, block_y, device,
+      stream, host_thread, of_library, barriers, barriers_of_all, grid_barriers, warp_functions,
+      warp_barriers, votes, reductions, fragment_loads, multiplications, async_bytes, bulk_bytes,
+      tensor_bytes, tensor_copies, copying_blocks, reads, writes, plain_writes, reads_of_data,
+      shared, atomics, shared_atomics, system_atomics, fences, bytes_a_load, bytes_a_shared_load,
+      atomic_places, accesses, busiest, plain, busiest_of_blocks, threads, busy_blocks,
+      loading_threads, last_thread, atomic_threads, writing_threads, shared_of_busiest, fetches,
+      fetching_threads, exchanges, loads_ahead, reads_while_loading, reads_of_warp,
+      reads_of_warp_early, copies_under_way, shared_meanwhile, copies_meanwhile);
 }
 template <class W>
 auto members_of_work(W& w) {

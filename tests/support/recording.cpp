@@ -227,6 +227,17 @@ class ranges {
     return after != ends_.begin() && where < std::prev(after)->second;
   }
   std::size_t count() const { return ends_.size(); }
+  /// The size of the range that this address is in, or 0.
+  std::size_t bytes_at(std::uintptr_t where) const {
+    const auto after = ends_.upper_bound(where);
+    if (after == ends_.begin() || where >= std::prev(after)->second) return 0;
+    return std::prev(after)->second - std::prev(after)->first;
+  }
+  std::size_t largest() const {
+    std::size_t most = 0;
+    for (const auto& [begin, end] : ends_) most = std::max(most, end - begin);
+    return most;
+  }
 
  private:
   static std::uintptr_t address(const void* p) { return reinterpret_cast<std::uintptr_t>(p); }
@@ -308,6 +319,7 @@ struct recording::recorder final : cpu_device::observer {
         launchers.try_emplace(std::this_thread::get_id(), launchers.size()).first->second;
     k.of_library = starts_a_library(e.kernel);
     done.kernels.push_back(k);
+    largest = of_devices.largest();
     by_thread.clear();
     barriers.clear();
     places.clear();
@@ -418,6 +430,8 @@ struct recording::recorder final : cpu_device::observer {
       }
       (e.writes ? k.writes : k.reads) += e.bytes;
       if (e.writes && !e.atomic) k.plain_writes += e.bytes;
+      if (!e.writes && !e.atomic && 4 * of_devices.bytes_at(e.address) > 3 * largest)
+        k.reads_of_data += e.bytes;
       untouched.erase_if_inside(e.address);
       if (!e.writes && !e.in_parts)
         k.bytes_a_load = std::max<std::uint64_t>(k.bytes_a_load, e.bytes);
@@ -650,6 +664,7 @@ struct recording::recorder final : cpu_device::observer {
   std::uint64_t stream_ordered = 0;  // allocations that exist now
   ranges untouched;                  // allocations that no kernel has accessed
   ranges of_devices;                 // allocations in memory of a device
+  std::size_t largest = 0;           // bytes of one of them, when the last launch began
   ranges of_both;                    // managed ones
   std::thread::id launcher;          // of the last kernel
   bool may_run = false;              // that kernel, while the host goes on

@@ -49,6 +49,8 @@ struct recorded_work {
     // Watched:
     std::uint64_t reads = 0, writes = 0;      ///< bytes of global memory
     std::uint64_t plain_writes = 0;           ///< of `writes`: by stores that are no atomics
+    std::uint64_t reads_of_data = 0;          ///< of `reads`: by plain loads from the largest
+                                              ///< allocations, where no counters are
     std::uint64_t shared = 0, atomics = 0;    ///< accesses; atomics: in global memory
     std::uint64_t shared_atomics = 0;         ///< of `shared`
     std::uint64_t system_atomics = 0;         ///< of `atomics`: for the host, too

@@ -1,20 +1,25 @@
 // SPDX-FileCopyrightText: The CUDA Labs authors
 // SPDX-License-Identifier: Apache-2.0
 
-// For fault tests (fault_tests.hpp) of contracts that pass on what Thrust throws.
+// For tests of contracts that pass on what Thrust throws.
 #pragma once
 
 #include <cuda_runtime.h>
 
 #include <cstring>
 #include <new>
+#include <vector>
 
+#include "current_device.hpp"
+#include "full_device.hpp"
 #include "lab/cuda_check.hpp"
+#include "lab/device_buffer.hpp"
 
 namespace lab::testing {
 
-/// What `call` returns. If cudaMalloc fails, Thrust throws std::bad_alloc, whose text names the
-/// error: that comes out as the lab::cuda_error which fault tests expect.
+/// For fault tests (fault_tests.hpp): what `call` returns. If cudaMalloc fails, Thrust throws
+/// std::bad_alloc, whose text names the error: that comes out as the lab::cuda_error which fault
+/// tests expect.
 template <class Call>
 auto as_cuda_error(const Call& call) {
   try {
@@ -26,6 +31,28 @@ auto as_cuda_error(const Call& call) {
       ++code;
     lab::detail::throw_cuda_error(static_cast<cudaError_t>(code), "thrust", __FILE__, __LINE__);
   }
+}
+
+/// Whether std::bad_alloc comes out of `call` where Thrust finds no memory. That may be what it
+/// needs while it sorts, and the data may be in memory of cudaMalloc: so there is less and less
+/// memory, until there is enough for the data only. (With still less, cudaMalloc may fail first.)
+template <class Call>
+bool thrust_finds_no_memory(const Call& call) {
+  constexpr std::size_t kSteps = 16;
+  const full_device occupied(current_device());
+  std::vector<device_buffer<char>> more;
+  while (more.size() < kSteps - 1) {
+    try {
+      call();
+    } catch (const std::bad_alloc&) {
+      return true;
+    } catch (const cuda_error&) {
+      (void)cudaGetLastError();
+      return false;
+    }
+    more.emplace_back(size_that_fits_once() * sizeof(float) / 3 * 4 / kSteps);
+  }
+  return false;
 }
 
 }  // namespace lab::testing
