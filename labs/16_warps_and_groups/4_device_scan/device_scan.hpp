@@ -42,13 +42,14 @@ struct result {
 /// device allows no such block or grid; lab::cuda_error when CUDA reports an error. Neither leaves
 /// device memory behind.
 ///
-/// Requires: kernels whose blocks share the array. With three_launches, three launches, of which
-/// the second scans the sums of the tiles and leaves the array alone. With decoupled_look_back, one
-/// launch that reads each value once and writes each result once; at most one warp of each block
-/// looks back, by atomic loads, and one thread publishes: the sum of each tile but the first before
-/// the block looks back, and afterwards that of all tiles up to it. No block waits for one that may
-/// not have begun. With vectorized, all of that, by loads and stores of 16 bytes, where a thread
-/// adds up neighbours by itself: its warp shuffles one sum for them, and not each element.
+/// Requires: kernels whose blocks share the array, and in which the lanes of a warp load and store
+/// neighbouring elements. With three_launches, three launches, of which the second scans the sums
+/// of the tiles and leaves the array alone. With decoupled_look_back, one launch that reads each
+/// value once and writes each result once; at most one warp of each block looks back, by atomic
+/// loads, and one thread publishes: the sum of each tile but the first before the block looks back,
+/// and afterwards that of all tiles up to it. No block waits for one that may not have begun. With
+/// vectorized, all of that, by loads and stores of 16 bytes, where a thread adds up neighbours by
+/// itself: its warp shuffles one sum for them, and not each element.
 ///
 /// From: S. Sengupta, M. Harris, Y. Zhang, J. D. Owens, Scan Primitives for GPU Computing, 2007,
 /// and M. Harris, S. Sengupta, J. D. Owens, Parallel Prefix Sum (Scan) with CUDA, GPU Gems 3,
