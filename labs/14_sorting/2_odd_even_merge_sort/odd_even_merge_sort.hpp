@@ -36,7 +36,7 @@ struct result {
 /// Throws lab::cuda_error when CUDA reports an error. Neither leaves device memory behind.
 ///
 /// Requires: kernels that compare and exchange in the direction that was asked for, first in tiles
-/// in shared memory; no library sorts.
+/// in shared memory, in columns_and_windows without bank conflicts; no library sorts.
 ///
 /// From: the UVT report on data parallelism, which sorts batches of 1,048,576 pairs in all, in
 /// arrays of 64 to 1,048,576, with at most 1024 elements in shared memory and 512 threads per
