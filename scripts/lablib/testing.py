@@ -9,7 +9,7 @@ import re
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Optional, Sequence, Set, Tuple
 
-from lablib import build, counters, diagnostics, done, junit, refused, test_program
+from lablib import build, counters, diagnostics, done, junit, metadata, refused, test_program
 from lablib.console import Progress, paint, say
 from lablib.device import Device
 from lablib.errors import FAILED, NOT_POSSIBLE, OK, USAGE, LabError
@@ -238,13 +238,15 @@ def _further(
         where = next(one for one in found.results if new[0] in one.failures)
         lines = [paint("The check build finds a mistake in the bonus:", "yellow")]
         lines += [*_found_by_the_check(root, exercise, result, where, new, passes), ""]
+    # What MPI's ranks access is not counted: they are processes of their own.
+    in_ranks = "Open MPI" in metadata.needs(exercise)
     all_lines = done.lines(
         result,
         found,
         None if solution else todos,
         device.name == "gpu",
         several_steps=len(points.steps_of(exercise.contract_file)) > 1,
-        costs=counters.explained(exercise.id),
+        costs=[] if in_ranks else counters.explained(exercise.id),
     )
     width = max(len(what) for what, _ in all_lines)
     return lines + [
