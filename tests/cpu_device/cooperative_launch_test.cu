@@ -219,6 +219,21 @@ __global__ void some_blocks_only(int from) {
   if (static_cast<int>(blockIdx.x) >= from) cg::this_grid().sync();
 }
 
+TEST(LaunchWithAttributes, IsReportedWithItsLine) {
+  cudaLaunchAttribute attribute = {};
+  attribute.id = cudaLaunchAttributeCooperative;
+  attribute.val.cooperative = 1;
+  cudaLaunchConfig_t config = {};
+  config.gridDim = 5;
+  config.blockDim = 33;
+  config.attrs = &attribute;
+  config.numAttrs = 1;
+  const std::string line = std::to_string(__LINE__ + 2);
+  const std::string text =
+      report_of([&] { cudaLaunchKernelEx(&config, some_blocks_only, 3); }, cudaErrorLaunchFailure);
+  EXPECT_NE(text.find("launched at cooperative_launch_test.cu:" + line), std::string::npos) << text;
+}
+
 TEST(CooperativeLaunchReports, BlocksThatNeverReachTheBarrier) {
   conformance::in_every_order([] {
     int from = 3;

@@ -183,6 +183,15 @@ namespace cpu_device {
 cudaError_t shape_of(const cudaLaunchConfig_t* config, launch_shape& shape);
 cudaError_t largest_cluster(int* blocks, const void* kernel, const cudaLaunchConfig_t* config);
 cudaError_t active_clusters(int* clusters, const void* kernel, const cudaLaunchConfig_t* config);
+
+/// The configuration of a launch, and the line that launches.
+struct config_of_line {
+  config_of_line(const cudaLaunchConfig_t* of, CPU_DEVICE_HERE)
+      : config(of), file(file), line(line) {}
+  const cudaLaunchConfig_t* config;
+  const char* file;
+  int line;
+};
 }  // namespace cpu_device
 
 inline cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* kernel,
@@ -200,16 +209,16 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, void (*kernel)
 
 /// The arguments are converted to the kernel's parameters, as in a call.
 template <class... P, class... Args>
-cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(P...),
+cudaError_t cudaLaunchKernelEx(cpu_device::config_of_line how, void (*kernel)(P...),
                                Args&&... arguments) {
   static_assert(sizeof...(P) == sizeof...(Args), "the kernel takes another number of arguments");
   cpu_device::launch_shape shape{};
-  const cudaError_t status = cpu_device::shape_of(config, shape);
+  const cudaError_t status = cpu_device::shape_of(how.config, shape);
   if (status != cudaSuccess) return status;
   const auto* address = reinterpret_cast<const void*>(kernel);
   const auto launch = [&](P... args) {
     return cpu_device::submit_call(
-        {cpu_device::name_of_kernel(address, "a kernel"), "cudaLaunchKernelEx", 0}, shape,
+        {cpu_device::name_of_kernel(address, "a kernel"), how.file, how.line}, shape,
         typename cpu_device::pointer_launch<P...>::call{kernel, {args...}}, address, args...);
   };
   return launch(std::forward<Args>(arguments)...);
