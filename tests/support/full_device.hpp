@@ -56,6 +56,13 @@ class full_device {
     for (void* memory : memory_) CUDA_CHECK_NOTHROW(cudaFree(memory));
   }
 
+  /// Occupies so much of the rest, on the current device.
+  void occupy(std::size_t bytes) {
+    void* memory = nullptr;
+    CUDA_CHECK(cudaMalloc(&memory, bytes));
+    memory_.push_back(memory);
+  }
+
  private:
   std::vector<void*> memory_;
 };

@@ -6,14 +6,13 @@
 
 #include <cuda_runtime.h>
 
+#include <cstddef>
 #include <cstring>
 #include <new>
-#include <vector>
 
 #include "current_device.hpp"
 #include "full_device.hpp"
 #include "lab/cuda_check.hpp"
-#include "lab/device_buffer.hpp"
 
 namespace lab::testing {
 
@@ -39,9 +38,8 @@ auto as_cuda_error(const Call& call) {
 template <class Call>
 bool thrust_finds_no_memory(const Call& call) {
   constexpr std::size_t kSteps = 16;
-  const full_device occupied(current_device());
-  std::vector<device_buffer<char>> more;
-  while (more.size() < kSteps - 1) {
+  full_device occupied(current_device());
+  for (std::size_t step = 1; step < kSteps; ++step) {
     try {
       call();
     } catch (const std::bad_alloc&) {
@@ -50,7 +48,7 @@ bool thrust_finds_no_memory(const Call& call) {
       (void)cudaGetLastError();
       return false;
     }
-    more.emplace_back(size_that_fits_once() * sizeof(float) / 3 * 4 / kSteps);
+    occupied.occupy(size_that_fits_once() * sizeof(float) / 3 * 4 / kSteps);
   }
   return false;
 }

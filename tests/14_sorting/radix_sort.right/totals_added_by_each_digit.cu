@@ -152,13 +152,13 @@ struct from_tiles {
 };
 
 /// Moves the keys of a tile, and their values. A warp has kEach * 32 neighbours of it.
-template <class Key, bool kPairs, class Where>
-__global__ void __launch_bounds__(kOfBlock) move_tile(pass<Key> job, Where where) {
+template <class Key, bool kPairs, class Order>
+__global__ void __launch_bounds__(kOfBlock) move_tile(pass<Key> job, Order order) {
   constexpr unsigned kWarpsHere = kOfBlock / 32;
   __shared__ unsigned counts[kWarpsHere][kDigits];
   __shared__ std::size_t target[kDigits];
   const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-  const unsigned tile = where.draw();
+  const unsigned tile = order.draw();
   for (unsigned w = 0; w < kWarpsHere; ++w) counts[w][threadIdx.x] = 0;
   __syncthreads();
 
@@ -186,7 +186,7 @@ __global__ void __launch_bounds__(kOfBlock) move_tile(pass<Key> job, Where where
     counts[w][threadIdx.x] = sum;
     sum += here;
   }
-  target[threadIdx.x] = where.begin(tile, threadIdx.x, sum);
+  target[threadIdx.x] = order.begin(tile, threadIdx.x, sum);
   __syncthreads();
 #pragma unroll
   for (unsigned k = 0; k < kEach; ++k) {
@@ -228,14 +228,14 @@ struct copies {
         tiles(static_cast<unsigned>(tiles_for(k.size()))),
         notes((std::size_t{tiles} + kPasses) * kDigits + kPasses) {}
 
-  template <class Where>
-  void move(unsigned digit, const Where& where) {
+  template <class Order>
+  void move(unsigned digit, const Order& order) {
     const pass<Key> job{keys.data(),        values.data(),     keys.size(),
                         digit * kDigitBits, other_keys.data(), other_values.data()};
     if (values.empty())
-      move_tile<Key, false><<<tiles, kOfBlock>>>(job, where);
+      move_tile<Key, false><<<tiles, kOfBlock>>>(job, order);
     else
-      move_tile<Key, true><<<tiles, kOfBlock>>>(job, where);
+      move_tile<Key, true><<<tiles, kOfBlock>>>(job, order);
     CUDA_CHECK(cudaGetLastError());
     std::swap(keys, other_keys);
     std::swap(values, other_values);
