@@ -124,11 +124,11 @@ __global__ void add_up_kernel(const double* parts, unsigned blocks, double* to) 
 
 __global__ void solver_kernel(unknowns u, double tolerance, std::size_t most, outcome* done) {
   const auto grid = cg::this_grid();
-  const auto total = [&](unsigned which) {
+  const auto total = [&](unsigned index) {
     grid.sync();  // all parts are there
-    if (blockIdx.x == 0) add_up(u.parts, gridDim.x, &u.sums[which]);
+    if (blockIdx.x == 0) add_up(u.parts, gridDim.x, &u.sums[index]);
     grid.sync();  // the sum is
-    return u.sums[which];
+    return u.sums[index];
   };
   set_up(u);
   double rr = total(1);

@@ -50,7 +50,8 @@ struct job {
 };
 
 /// The first 256 threads bring in the tile of A, the others that of B: 16 bytes each.
-__device__ void where(const job& j, std::size_t first, tiles& t, float*& to, const float*& from) {
+__device__ void piece_of_thread(const job& j, std::size_t first, tiles& t, float*& to,
+                                const float*& from) {
   const unsigned i = threadIdx.x % 256, y = i / 8, x = i % 8 * 4;
   if (threadIdx.x < 256) {
     to = &t.a[y][x];
@@ -88,7 +89,7 @@ __global__ void __launch_bounds__(kAllThreads) by_registers(job j, float* c, sha
   for (std::size_t first = 0; first < j.k; first += kTile) {
     float* to = nullptr;
     const float* from = nullptr;
-    where(j, first, now, to, from);
+    piece_of_thread(j, first, now, to, from);
     const float4 four = *reinterpret_cast<const float4*>(from);
     __syncthreads();
     *reinterpret_cast<float4*>(to) = four;
@@ -107,7 +108,7 @@ __global__ void __launch_bounds__(kAllThreads)
   const auto start = [&](std::size_t first, unsigned s) {
     float* to = nullptr;
     const float* from = nullptr;
-    where(j, first, stage[s], to, from);
+    piece_of_thread(j, first, stage[s], to, from);
     __pipeline_memcpy_async(to, from, 16);
     __pipeline_commit();
   };
