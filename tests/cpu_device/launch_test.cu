@@ -191,6 +191,14 @@ TEST(Launch, TakesAPointerToAKernel) {
   EXPECT_EQ(data.to_host(), std::vector<int>(4, 14));
 }
 
+void (*kernel_that_adds(int n))(int*) { return n == 1 ? add_one : add_n<10, int>; }
+
+TEST(Launch, TakesAKernelThatAFunctionReturns) {
+  const device_array<int> data(4, 3);
+  for (const int n : {1, 10}) kernel_that_adds(n)<<<1, 4>>>(data.data());
+  EXPECT_EQ(data.to_host(), std::vector<int>(4, 14));
+}
+
 __global__ void store(double d, long long l, unsigned char c, double* out) {
   out[0] = d;
   out[1] = static_cast<double>(l);

@@ -43,10 +43,13 @@ std::vector<rewriter::problem> problems(const std::string& source) {
 /// What `callee<<<` becomes; `shown` is the string with its quotes, `line` a number or __LINE__.
 std::string launch(const std::string& callee, const std::string& shown, const std::string& line) {
   const std::string by_name = "[&](auto&&... cpu_device_p) { " + callee + "(cpu_device_p...); }";
-  return "::cpu_device::launch([&](auto cpu_device_l) { if constexpr (requires { "
-         "cpu_device_l.template typed<(" +
-         callee + ")>(0); }) return cpu_device_l.template typed<(" + callee + ")>(" + by_name +
-         "); else if constexpr (requires { cpu_device_l.typed(" + callee +
+  const std::string typed = "cpu_device_l.template typed<(" + callee + ")>(";
+  const bool is_call = callee.ends_with(')') && !callee.starts_with('(');  // no constant
+  return "::cpu_device::launch([&](auto cpu_device_l) { " +
+         (is_call ? ""
+                  : "if constexpr (requires { " + typed + "0); }) return " + typed + by_name +
+                        "); else ") +
+         "if constexpr (requires { cpu_device_l.typed(" + callee +
          "); }) return cpu_device_l.typed(" + callee + "); else return cpu_device_l.deduced(" +
          by_name + "); }, " + shown + ", __FILE__, " + line + ", ";
 }

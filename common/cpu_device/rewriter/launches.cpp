@@ -26,6 +26,13 @@ bool continues_call(const stretch& s, std::size_t i) {
   return open != kNone && open > 0 && is_identifier(s.ts, open - 1) && continues_call(s, open);
 }
 
+/// Does a call stand before the `<<<` at `open`, as in `kernel_for(n)<<<...>>>`?
+bool returns_kernel(const stretch& s, std::size_t open) {
+  if (!s.ts[open - 1].is(")")) return false;
+  const std::size_t arguments = match_back(s.ts, open - 1);
+  return arguments != kNone && arguments > 0 && continues_call(s, arguments);
+}
+
 /// The first token of the kernel that is launched by the `<<<` at `open`.
 std::size_t callee_begin(const stretch& s, std::size_t open) {
   std::size_t i = open;
@@ -186,10 +193,12 @@ void edit_launch(const stretch& s, std::size_t open) {
   const std::size_t begin = s.ts[callee].begin;
   const std::string by_name = "[&](auto&&... cpu_device_p) { " + name + "(cpu_device_p...); }";
   const std::string typed = "cpu_device_l.template typed<(" + name + ")>(";
+  std::string ways =
+      "if constexpr (requires { " + typed + "0); }) return " + typed + by_name + "); else ";
+  if (returns_kernel(s, open)) ways = "";  // g++ would want it to be a constant, even in `requires`
   s.replace(begin, mark.end(),
-            "::cpu_device::launch([&](auto cpu_device_l) { if constexpr (requires { " + typed +
-                "0); }) return " + typed + by_name +
-                "); else if constexpr (requires { cpu_device_l.typed(" + name +
+            "::cpu_device::launch([&](auto cpu_device_l) { " + ways +
+                "if constexpr (requires { cpu_device_l.typed(" + name +
                 "); }) return cpu_device_l.typed(" + name + "); else return cpu_device_l.deduced(" +
                 by_name + "); }, " + shown + ", __FILE__, " + line + ", " +
                 s.newlines(begin, mark.end()));
