@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
+#include <regex>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -260,6 +261,11 @@ std::string refusal(const linear_system& system, const solve_options& options = 
   return "nothing thrown";
 }
 
+/// Whether the number of a row is in a sentence, whatever the other words are.
+bool names_row(const std::string& sentence, std::size_t row) {
+  return std::regex_search(sentence, std::regex("\\b" + std::to_string(row) + "\\b"));
+}
+
 /// Whether an invalid_input is thrown, whatever its sentence is.
 bool is_refused(const linear_system& system, const solve_options& options = {}) {
   try {
@@ -344,14 +350,12 @@ TEST_F(Failure, ZeroOnTheDiagonal) {
       if (row < 5) a[35] = 0;  // it is the first one that is named
       system_.a = a;
       for (const step version : {step::lower, step::upper})  // whichever unknown comes first
-        EXPECT_NE(refusal(system_, {}, version).find("row " + std::to_string(row)),
-                  std::string::npos)
-            << refusal(system_, {}, version);
+        EXPECT_TRUE(names_row(refusal(system_, {}, version), row)) << refusal(system_, {}, version);
     }
   }
   // The smallest number that is not zero is not refused.
   EXPECT_NO_THROW(solve(step::lower, {1, array{0x1p-1074}, 1, array{1}, 1}));
-  EXPECT_NE(refusal({1, array{0}, 1, array{1}, 1}).find("row 0"), std::string::npos);
+  EXPECT_TRUE(names_row(refusal({1, array{0}, 1, array{1}, 1}), 0));
   // Nor is a NaN, nor a zero beside the diagonal.
   EXPECT_TRUE(std::isnan(solve(step::lower, {1, array{kNaN}, 1, array{1}, 1}).x[0]));
   EXPECT_EQ(solve(step::lower, {2, array{2, 0, 0, 4}, 2, array{2, 8}, 1}).x, (array{1, 2}));
@@ -360,7 +364,7 @@ TEST_F(Failure, ZeroOnTheDiagonal) {
   const array a = {1, 5, 0, 0, 2, 0};
   const array b = {1, 1};
   EXPECT_NO_THROW(solve(step::lower, {2, a, 3, b, 1}));
-  EXPECT_NE(refusal({2, a, 2, b, 1}).find("row 1"), std::string::npos);
+  EXPECT_TRUE(names_row(refusal({2, a, 2, b, 1}), 1));
 }
 
 TEST_F(Failure, ZeroOnTheDiagonalThatIsTrusted) {
