@@ -340,6 +340,7 @@ TEST_F(Failure, ArraysTooShort) {
 TEST_F(Failure, NegativeIncrement) {
   system_.increment = -1;
   EXPECT_TRUE(is_refused(system_));
+  EXPECT_TRUE(is_refused({1, array{2}, 1, array{1}, -1})) << "also where one element is enough";
 }
 
 TEST_F(Failure, ZeroOnTheDiagonal) {
