@@ -197,4 +197,16 @@ FAULT_TEST(ByHand, LooksAtEachErrorWhereItComesUp) {
   }
 }
 
+FAULT_TEST(Owner, IsADeviceBuffer) {
+  if (!lab::testing::detail::has_the_device())
+    GTEST_SKIP() << "which calls fail is not ours to say";
+  const lab::testing::detail::next_call_fails fault("cudaMalloc", cudaErrorMemoryAllocation);
+  try {
+    const int sum = add(step::owner, 2, 7);
+    ADD_FAILURE() << "cudaMalloc failed, and add() returned " << sum;
+  } catch (const lab::cuda_error& error) {
+    EXPECT_EQ(error.file(), "device_buffer.hpp") << "step owner: lab::device_buffer allocates";
+  }
+}
+
 }  // namespace

@@ -194,9 +194,11 @@ TEST_P(EachRule, RefusesToLeaveTheCircle) {
 }
 
 TEST_P(EachRule, ForgetsThePreviousCall) {
-  const double first = integrate(quadrature(), integrand::exponential, 0, 1, 5000).value;
-  EXPECT_TRUE(is_the_rule(quadrature(), integrand::sine, 0, 1, 3));
-  EXPECT_EQ(integrate(quadrature(), integrand::exponential, 0, 1, 5000).value, first);
+  // (The last bits may depend on the order in which threads add.)
+  for (int call = 0; call < 2; ++call) {
+    EXPECT_TRUE(is_the_rule(quadrature(), integrand::exponential, 0, 1, 5000)) << "call " << call;
+    EXPECT_TRUE(is_the_rule(quadrature(), integrand::sine, 0, 1, 3)) << "call " << call;
+  }
 }
 
 TEST_P(EachRule, SaysHowLongItTook) {

@@ -95,7 +95,7 @@ REQUIRED_WORK(AThreadForEachElementInMemoryOfItsKind) {
       const bool flat = version == step::flat;
       const std::string step_and_size = std::string(name) + ", " + ::testing::PrintToString(size);
       lab::testing::required expected{.threads = size.rows * size.columns,
-                                      .blocks = 4,
+                                      .blocks = (size.rows * size.columns + 1023) / 1024,
                                       .sent = 2 * bytes_of(of.a),
                                       .fetched = flat ? bytes_of(of.a) : pitched_bytes,
                                       .reads = 2 * bytes_of(of.a),

@@ -152,9 +152,11 @@ TEST(Integral, IsNoNumberWhereASampleIsNone) {
 
 TEST(Integral, ForgetsThePreviousCall) {
   const vector many = lab::random_floats(5000, 9, -1, 1), few = {1, 2, 4};
-  const double first = integrate(many, 0, 1).value;
-  EXPECT_EQ(integrate(few, 0, 3).value, 7.0);
-  EXPECT_EQ(integrate(many, 0, 1).value, first);
+  // (The last bits may depend on the order in which threads add.)
+  for (int call = 0; call < 2; ++call) {
+    EXPECT_TRUE(is_the_rule(many, 0, 1)) << "call " << call;
+    EXPECT_EQ(integrate(few, 0, 3).value, 7.0) << "call " << call;
+  }
 }
 
 TEST(Integral, IsTheSameWhereItsKernelIsRepeated) {
