@@ -51,14 +51,14 @@ inline constexpr std::size_t kLongestJob = std::size_t{1} << 31;  ///< values
 /// leaves memory, pools, streams or events behind.
 ///
 /// Requires: kernels for both passes of each job; memory of its own for each job that has values,
-/// as much as these need, allocated for that job and freed after it. malloc_each: by cudaMalloc,
-/// and by cudaFree once the host has waited for the job. The others: stream-ordered, and the host
-/// waits only once a batch. malloc_async: from the device's current pool, which is the same after
-/// each step as before. kept_pool and two_streams: from a pool whose release threshold keeps all
-/// memory, until cudaMemPoolTrimTo gives it back after the last batch. two_streams: the first
-/// passes in one stream, the second passes in another one, where the memory is freed, too; first
-/// passes may run beside the second pass of the job before; and at most two jobs of a batch have
-/// memory at the same time.
+/// as much as these need, allocated right before its first pass and freed right after its second.
+/// malloc_each: by cudaMalloc, and by cudaFree once the host has waited for the job. The others:
+/// stream-ordered, and the host waits only once a batch. malloc_async: from the device's current
+/// pool, which is the same after each step as before. kept_pool and two_streams: from a pool whose
+/// release threshold keeps all memory, until cudaMemPoolTrimTo gives it back after the last batch.
+/// two_streams: the first passes in one stream, the second passes in another one, where the memory
+/// is freed, too; first passes may run beside the second pass of the job before; and at most two
+/// jobs of a batch have memory at the same time.
 ///
 /// From: Stream Ordered Memory Allocator, in NVIDIA's CUDA C++ Programming Guide; V. Nadella, R.
 /// Raman, Using the NVIDIA CUDA Stream-Ordered Memory Allocator, NVIDIA Technical Blog, 2021.
