@@ -10,7 +10,8 @@ function(lab_cpu_device_options variable)
   cmake_parse_arguments(PARSE_ARGV 1 arg "CHECK;QUICK;CONTRACT" "" "")
   # -gdwarf-4: clang's version 5 would name the generated file instead of the .cu file.
   # `#pragma unroll` is nvcc's: g++ does not know it, and clang cannot always follow it.
-  set(options -gdwarf-4 -Wno-unknown-pragmas)
+  # Kernels often read memory as another type, such as eight halves as one uint4.
+  set(options -gdwarf-4 -Wno-unknown-pragmas -fno-strict-aliasing)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     # Where an optimised variable is at each instruction takes an eighth of the compiler's time, and
     # only a debugger asks. (Lines with what was inlined into them are another matter: reports do.)
@@ -20,7 +21,8 @@ function(lab_cpu_device_options variable)
   endif()
   if(arg_QUICK)
     # slp: a float4 is moved in one piece, as with -O2, so a wrong alignment is noticed.
-    set(options $<$<CONFIG:RelWithDebInfo>:-O1> -ftree-slp-vectorize -g0 -Wno-unknown-pragmas)
+    set(options $<$<CONFIG:RelWithDebInfo>:-O1> -ftree-slp-vectorize -g0 -Wno-unknown-pragmas
+      -fno-strict-aliasing)
   endif()
   if(arg_CHECK OR LAB_CHECK)
     cpu_device_check_options(check_options)

@@ -114,6 +114,31 @@ extern "C" int count(int device) {
 }
 """
 
+# Reads and writes memory as what it was not written as.
+OTHER_TYPES = """
+#include <cstdio>
+__global__ void pack(uint4* out) {
+  __shared__ __align__(16) unsigned short tile[8];
+  for (int i = 0; i < 8; ++i) tile[i] = static_cast<unsigned short>(i);
+  *out = *reinterpret_cast<const uint4*>(tile);
+}
+__global__ void bits(float* number, unsigned* same) {
+  *number = 1;
+  *same = 0x40000000;
+  if (*number == 1) *same = 0;
+}
+int main() {
+  uint4* d = nullptr;
+  unsigned h[5];
+  cudaMalloc(&d, 2 * sizeof *d);
+  pack<<<1, 1>>>(d);
+  bits<<<1, 1>>>(reinterpret_cast<float*>(d + 1), reinterpret_cast<unsigned*>(d + 1));
+  cudaMemcpy(h, d, sizeof h, cudaMemcpyDeviceToHost);
+  std::printf("%x %x %x %x %x\\n", h[0], h[1], h[2], h[3], h[4]);
+  return cudaFree(d);
+}
+"""
+
 # Prints how far the variables are from multiples of their alignment.
 ALIGNED = """
 #include <cstdio>
@@ -296,6 +321,11 @@ prog: kernel.o device.o main.o
         for mode in ("false", "true"):
             self.cpucc(f"-rdc={mode}", "aligned.cu", "-o", "prog")
             self.assertEqual("0 cudaSuccess\n", self.output_of("./prog"))
+
+    def test_memory_may_be_read_as_another_type(self) -> None:
+        self.write("types.cu", OTHER_TYPES)
+        self.cpucc("-Xcompiler=-Wall,-Werror", "types.cu", "-o", "prog")
+        self.assertEqual("10000 30002 50004 70006 40000000\n", self.output_of("./prog"))
 
     def test_each_device_has_values_of_the_variables_of_all_files(self) -> None:
         self.write("counter.cu", "__device__ int counter = 5;\n")

@@ -19,7 +19,9 @@ function(cpu_device_add_executable name)
   list(FILTER others EXCLUDE REGEX "\\.cu$")
   add_executable(${name} ${others})
   # -gdwarf-4: clang's version 5 would name the generated file instead of the .cu file.
-  set(options -include cuda_runtime.h -g -gdwarf-4 -ffp-contract=off -Wno-unknown-pragmas)
+  # -fno-strict-aliasing: kernels often read memory as another type, such as eight halves as one uint4.
+  set(options -include cuda_runtime.h -g -gdwarf-4 -ffp-contract=off -fno-strict-aliasing
+    -Wno-unknown-pragmas)
   if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU")  # a `#pragma unroll` that clang cannot follow
     list(APPEND options -Wno-pass-failed)
   endif()

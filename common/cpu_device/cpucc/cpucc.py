@@ -463,7 +463,8 @@ class Driver:
             if options.last(name):
                 result += [f"-{name}={options.last(name)}"]
         if kind == "cu":
-            result += ["-Wno-unknown-pragmas", *self.contraction()]
+            # Kernels often read memory as another type: eight halves as one uint4.
+            result += ["-fno-strict-aliasing", "-Wno-unknown-pragmas", *self.contraction()]
             result += ["-Wno-pass-failed" if self.is_clang() else "-fno-var-tracking"]
             if "check" in options.flags:
                 result += self.watching()
