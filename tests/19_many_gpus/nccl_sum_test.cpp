@@ -593,6 +593,8 @@ FAULT_TEST(ThreadPerRank, ReportsTheCauseAndNotWhatFollowsFromItInTheRanksBefore
       } catch (const lab::nccl_error& error) {
         EXPECT_EQ(error.result(), lab::testing::detail::kNcclFault)
             << failure << ": " << error.what();
+      } catch (const lab::not_written&) {
+        throw;
       } catch (const std::exception& error) {
         ADD_FAILURE() << failure
                       << " failed, and this was thrown instead of its error: " << error.what();
