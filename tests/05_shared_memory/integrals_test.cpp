@@ -73,10 +73,10 @@ REQUIRED_WORK(AKernelWhoseThreadsSharePanels) {
     const lab::testing::work done = work_of([&, quadrature = quadrature] {
       return is_the_rule(quadrature, integrand::sine, -0.7, 2.9, 10'241);
     });
-    std::uint64_t blocks = 4;
+    std::uint64_t blocks = 2;
     for (const auto& k : done.kernels) blocks = std::max(blocks, k.blocks);
-    EXPECT_TRUE(as_required(done, {.threads = 1024,
-                                   .blocks = 4,
+    EXPECT_TRUE(as_required(done, {.threads = 512,
+                                   .blocks = 2,
                                    .fetched = blocks * sizeof(double),  // the host adds them
                                    .writes = blocks * sizeof(double),
                                    .registers = true,

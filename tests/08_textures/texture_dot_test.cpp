@@ -62,7 +62,7 @@ REQUIRED_WORK(AKernelThatReadsTextures) {
   const vector a = whole_numbers(20'011, 1, -9, 14), b = whole_numbers(20'011, 2, -4, 5);
   const std::string array = "cudaMallocArray|cudaMalloc3DArray";
   for (const auto& [version, name] : kSteps) {
-    lab::testing::required expected{.threads = 1024,
+    lab::testing::required expected{.threads = 512,
                                     .blocks = 4,
                                     .sent = 2 * bytes_of(a),
                                     .calls = {"cudaCreateTextureObject"},

@@ -71,7 +71,7 @@ REQUIRED_WORK(AKernelThatReadsATexture) {
     EXPECT_TRUE(
         as_required(done, {.threads = n == 1     ? 1U
                                       : n < 1024 ? 2U
-                                                 : 1024U,
+                                                 : 512U,
                            .blocks = n < 1024 ? 1U : 4U,
                            .sent = bytes_of(samples),
                            .fetched = (n < 1024 ? 1 : 4) * sizeof(double),  // the host adds these

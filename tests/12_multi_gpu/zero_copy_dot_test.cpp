@@ -63,7 +63,7 @@ REQUIRED_WORK(VectorsWhereTheStepWantsThem) {
   const vector a = whole_numbers(20'011, 1, -9, 14), b = whole_numbers(20'011, 2, -4, 5);
   for (const auto& [version, name] : kSteps) {
     const bool zero_copy = version == step::zero_copy;
-    lab::testing::required expected{.threads = 1024, .blocks = 4, .reads = 2 * bytes_of(a)};
+    lab::testing::required expected{.threads = 512, .blocks = 2, .reads = 2 * bytes_of(a)};
     if (version != step::copies) expected.calls = {"cudaHostAlloc|cudaMallocHost|cudaHostRegister"};
     const lab::testing::work done =
         work_of([&, version = version] { return is_exact(version, a, b); });
@@ -94,7 +94,7 @@ REQUIRED_WORK(PiecesFromPinnedMemoryInSeveralStreams) {
   const std::size_t n = 1'500'000;  // many pieces of whatever size is sensible
   const vector a = whole_numbers(n, 1, -2, 2), b = whole_numbers(n, 2, -1, 1);
   const auto whole = work_of([&] { return is_exact(step::staged, a, b); });
-  EXPECT_TRUE(as_required(whole, {.threads = 1024,
+  EXPECT_TRUE(as_required(whole, {.threads = 512,
                                   .blocks = 2,
                                   .kernels = 2,
                                   .sent = 2 * bytes_of(a),
@@ -113,7 +113,7 @@ REQUIRED_WORK(PinnedMemoryForTwoPieces) {
   const std::size_t n = 300'000;  // a piece has 262,144 here
   const vector a = whole_numbers(n, 3, -2, 2), b = whole_numbers(n, 4, -1, 1);
   const auto done = work_of([&] { return is_exact(step::staged, a, b); });
-  EXPECT_TRUE(as_required(done, {.threads = 1024, .calls = {"cudaMemcpyAsync"}})) << "staged";
+  EXPECT_TRUE(as_required(done, {.threads = 512, .calls = {"cudaMemcpyAsync"}})) << "staged";
   EXPECT_EQ(done.bytes_copied(cudaMemcpyHostToDevice), 2 * bytes_of(a)) << "staged";
   expect_copies_from_pinned_memory(done);
 }
@@ -121,7 +121,7 @@ REQUIRED_WORK(PinnedMemoryForTwoPieces) {
 REQUIRED_WORK(DeviceMemoryForWholeVectorsInCopies) {
   const vector ones(1'500'000, 1.0F);
   const auto done = work_of([&] { return dot(step::copies, ones, ones).value == 1.5e6F; });
-  EXPECT_TRUE(as_required(done, {.threads = 1024, .sent = 2 * bytes_of(ones)})) << "copies";
+  EXPECT_TRUE(as_required(done, {.threads = 512, .sent = 2 * bytes_of(ones)})) << "copies";
 #ifdef __CPU_DEVICE__
   std::size_t allocated = 0;
   for (const std::size_t bytes : done.device_memory) allocated += bytes;
@@ -165,7 +165,7 @@ class EachStep : public lab::testing::each_step<named_step> {
   static std::size_t full_size() {
     return lab::on_cpu_device() ? 1'900'007 : lab::zero_copy_dot::kDefaultSize;
   }
-  static lab::testing::required full_work() { return {.threads = 1024}; }
+  static lab::testing::required full_work() { return {.threads = 512}; }
 };
 INSTANTIATE_TEST_SUITE_P(Steps, EachStep, ::testing::ValuesIn(kSteps), lab::testing::by_step);
 
