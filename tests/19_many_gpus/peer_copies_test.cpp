@@ -137,8 +137,8 @@ void for_each_pair(const Visit& visit) {
       lab::testing::required expected{
           .kernels = 0, .sent = bytes_of(words), .fetched = bytes_of(words)};
       if (by_kernel)
-        expected = {.threads = count < 1000 ? (count + 3) / 4 : 512,
-                    .blocks = count < 1000 ? 1U : 2U,
+        expected = {.threads = count < 1000 ? (count + 3) / 4 : count / 32,
+                    .blocks = count < 10'000 ? 1U : 2U,
                     .kernels = kCopies,
                     .sent = bytes_of(words),
                     .fetched = bytes_of(words),
