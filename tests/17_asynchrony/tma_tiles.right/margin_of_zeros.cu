@@ -51,8 +51,9 @@ __device__ void start_barriers(std::uint64_t* barriers, unsigned count) {
 }
 
 __device__ void announce(std::uint64_t* barrier) {
+  const std::uint32_t bytes = kBoxBytes;  // taken by reference
   ptx::mbarrier_arrive_expect_tx(ptx::sem_release, ptx::scope_cta, ptx::space_shared, barrier,
-                                 kBoxBytes);
+                                 bytes);
 }
 
 __device__ void wait_for(std::uint64_t* barrier, unsigned parity) {
