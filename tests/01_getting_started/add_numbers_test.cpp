@@ -62,6 +62,17 @@ REQUIRED_WORK(AKernelThatAddsWhateverTheNumbersAre) {
           << name_of(version) << ": " << a << " + " << -a;
 }
 
+REQUIRED_WORK(NumbersThatAreSentAndNotTheirSum) {
+  // (Numbers may also reach the kernel as its arguments.)
+  for (const step version : {step::by_hand, step::owner}) {
+    const auto sent = [=](int a, int b) {
+      return work_of([=] { return add(version, a, b) == a + b; }).went_there();
+    };
+    const auto one = sent(7, 2), other = sent(4, 5);
+    EXPECT_TRUE(one.empty() || one != other) << name_of(version) << ": the host has added";
+  }
+}
+
 REQUIRED_WORK(AKernelThatAddsWhatWrapsAround) {
   for (const step version : {step::by_hand, step::owner})
     EXPECT_TRUE(at_other_sizes([=](int n) { return add(version, kMost, n) == kLeast + (n - 1); },

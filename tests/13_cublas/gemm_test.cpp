@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <set>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -73,6 +74,7 @@ constexpr named_step kSteps[] = {{step::product, "product"},
 
 REQUIRED_WORK(OneCallOfCublas) {
   constexpr std::size_t kBytes = 40 * 40 * sizeof(float);
+  std::multiset<std::uint64_t> sent;
   for (const auto& [version, name] : kSteps) {
     const auto is_right = [version = version](std::size_t n) {
       const matrix left = whole_numbers(n, n, 0, 1, 1, 14), right = whole_numbers(n, n, 0, 2, 1, 5);
@@ -89,6 +91,9 @@ REQUIRED_WORK(OneCallOfCublas) {
     if (done.values && !*done.values) continue;  // that has been said
     EXPECT_TRUE(done.kernels.empty()) << name;
     EXPECT_EQ(calculated(done), "1 cublasSgemm ") << name << ": one call, and no other";
+    if (version == step::product) sent = done.went_there();
+    EXPECT_TRUE(done.went_there() == sent)
+        << name << ": of the same matrices, other bytes are sent than in step product";
     EXPECT_TRUE(at_other_sizes(is_right, by_library({"cublasSgemm"}), {1, 3, 41})) << name;
   }
 }

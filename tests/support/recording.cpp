@@ -556,8 +556,10 @@ struct recording::recorder final : cpu_device::observer {
       asks = false;
     }
     const bool comes_back = e.kind == cudaMemcpyDeviceToHost && e.from != nullptr;
+    const bool goes =
+        e.kind == cudaMemcpyHostToDevice && e.from != nullptr && e.bytes <= (std::size_t{1} << 20);
     const auto [content, zeros] =
-        comes_back ? hash_of(e) : std::pair(std::uint64_t{0}, std::size_t{0});
+        comes_back || goes ? hash_of(e) : std::pair(std::uint64_t{0}, std::size_t{0});
     const std::lock_guard lock(mutex);
     const bool between = e.kind == cudaMemcpyHostToDevice || e.kind == cudaMemcpyDeviceToHost;
     if (pretends && between && e.from != nullptr && routines == 0) {
@@ -570,7 +572,7 @@ struct recording::recorder final : cpu_device::observer {
     }
     if (e.from != nullptr)
       done.copies.push_back({e.bytes, e.kind, e.stream, done.kernels.size(),
-                             of_host.type == cudaMemoryTypeHost, content, zeros,
+                             of_host.type == cudaMemoryTypeHost, content, comes_back ? zeros : 0,
                              comes_back ? addresses_of(e, of_devices) : 0, from.device, to.device});
     if (e.kind == cudaMemcpyDeviceToHost && !done.sequence.empty() &&
         done.sequence.back() == "cudaMemcpy")

@@ -88,7 +88,8 @@ struct recorded_work {
     const void* stream = nullptr;
     std::size_t kernels = 0;    ///< of `kernels`, how many had begun before it
     bool pinned = false;        ///< the host's side of it is pinned memory
-    std::uint64_t content = 0;  ///< to the host: a hash of the bytes, other than 0
+    std::uint64_t content = 0;  ///< to the host, and to the device up to 1 MiB: a hash of the
+                                ///< bytes, other than 0
     std::size_t zeros = 0;      ///< to the host: how many of its units of 8 bytes are 0
     std::size_t addresses = 0;  ///< likewise: how many are addresses in memory of the device
     int from_device = 0, to_device = 0;  ///< from device to device
@@ -133,9 +134,10 @@ struct recorded_work {
   bool watched = false;
 
   std::uint64_t bytes_copied(int kind) const;
-  /// A value for what was copied to the host: the same for two calls if the bytes are the same,
-  /// whatever the order of the copies.
+  /// A value for what was copied to the host or, by copies of up to 1 MiB, to the device: the same
+  /// for two calls if the bytes are the same, whatever the order of the copies.
   std::multiset<std::uint64_t> came_back() const;
+  std::multiset<std::uint64_t> went_there() const;
   /// Streams that kernels ran in, and devices that they ran on.
   std::size_t streams() const;
   std::size_t devices() const;

@@ -376,11 +376,20 @@ std::uint64_t recorded_work::bytes_copied(int kind) const {
   return bytes;
 }
 
-std::multiset<std::uint64_t> recorded_work::came_back() const {
+namespace {
+std::multiset<std::uint64_t> content_of(const std::vector<recorded_work::copy>& copies, int kind) {
   std::multiset<std::uint64_t> all;
-  for (const copy& c : copies)
-    if (c.kind == cudaMemcpyDeviceToHost) all.insert(c.content);
+  for (const recorded_work::copy& c : copies)
+    if (c.kind == kind) all.insert(c.content);
   return all;
+}
+}  // namespace
+
+std::multiset<std::uint64_t> recorded_work::came_back() const {
+  return content_of(copies, cudaMemcpyDeviceToHost);
+}
+std::multiset<std::uint64_t> recorded_work::went_there() const {
+  return content_of(copies, cudaMemcpyHostToDevice);
 }
 
 std::size_t recorded_work::streams() const {
